@@ -1,0 +1,42 @@
+#include "base/clock.h"
+
+#include "absl/time/clock.h"
+
+namespace counter {
+namespace {
+
+class SystemClock final : public Clock {
+ public:
+  absl::Time WallNow() const override { return absl::Now(); }
+  MonotonicTime MonotonicNow() const override { return std::chrono::steady_clock::now(); }
+};
+
+}  // namespace
+
+const Clock& Clock::System() {
+  static const SystemClock clock;
+  return clock;
+}
+
+absl::Time ManualClock::WallNow() const {
+  absl::MutexLock lock(&mutex_);
+  return wall_;
+}
+
+MonotonicTime ManualClock::MonotonicNow() const {
+  absl::MutexLock lock(&mutex_);
+  return monotonic_;
+}
+
+void ManualClock::Advance(absl::Duration duration) {
+  absl::MutexLock lock(&mutex_);
+  wall_ += duration;
+  monotonic_ = monotonic_ + duration;
+}
+
+void ManualClock::JumpWall(absl::Duration by) {
+  absl::MutexLock lock(&mutex_);
+  wall_ += by;
+}
+
+}  // namespace counter

@@ -1,0 +1,77 @@
+// CountCache: A HINT at the counts of items. It may forget anything at any time; it never goes back
+// in version; what it says was true in the store at read_at.
+//
+// The protocol (fill leases, put by version) was explored state by state; an implementation keeps
+// exactly these rules and the contract suite in tests/contract checks them:
+// 1. Get on a missing key leaves a lease with a fresh token and answers kLease; while that lease
+//    stands (3 s) everyone else gets kMiss: read the store, do not fill.
+// 2. Who has a lease reads the primary store *after* the lease was granted, then Puts with its
+// token.
+// 3. Write-through: after a commit, before the reply, Put without a token. It never creates a key;
+// on
+//    a lease it raises the lease's minimum version.
+// 4. Put, by what is there. Absent: nothing. A lease: a Put with its token stores the value if its
+//    version is not below the minimum, else deletes the lease; any other Put only raises the
+//    minimum. A value: replaced by a newer version only (an equal version may move read_at
+//    forward).
+// Counts of zero are cached like any other. A delta is never applied.
+//
+// Failure is not an error here: a cache that is gone, slow or full answers kMiss and false. Every
+// call returns within the implementation's budget (20 ms), whatever happens.
+//
+// Threads: any. A task goes on on the caller's thread if the answer was at hand, else on a thread
+// of the cache. The cache must outlive every task it gave out.
+#ifndef COUNTER_CACHE_COUNT_CACHE_H_
+#define COUNTER_CACHE_COUNT_CACHE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/task.h"
+#include "storage/like.h"
+
+namespace counter {
+
+// An item's count as the store held it at `read_at`.
+struct CountEntry {
+  Item item;
+  int64_t count = 0;
+  int64_t version = 0;
+  absl::Time read_at;
+};
+
+// Names one fill lease. 0: none.
+using FillToken = uint64_t;
+
+struct CountLookup {
+  enum class Kind : uint8_t {
+    kHit,    // `entry` is valid.
+    kLease,  // Nothing there; the caller holds lease `token` and should fill.
+    kMiss,   // Nothing there, or the cache cannot be asked; do not fill.
+  };
+  Kind kind = Kind::kMiss;
+  CountEntry entry;
+  FillToken token = 0;
+};
+
+struct CountPut {
+  CountEntry entry;
+  FillToken token = 0;  // Of the lease that this put fills; 0 for a write-through.
+};
+
+class CountCache {
+ public:
+  virtual ~CountCache() = default;
+
+  // Lookup i is of items[i]. Requires distinct items.
+  virtual Task<std::vector<CountLookup>> Get(std::vector<Item> items) = 0;
+
+  // Puts all entries. True when the cache has acknowledged every one of them; after a false some of
+  // them may have been put. Entries of one item apply in order.
+  virtual Task<bool> Put(std::vector<CountPut> puts) = 0;
+};
+
+}  // namespace counter
+
+#endif  // COUNTER_CACHE_COUNT_CACHE_H_

@@ -1,0 +1,2 @@
+// Boost.JSON in its header-only form asks one file of the program to hold the compiled part.
+#include <boost/json/src.hpp>
