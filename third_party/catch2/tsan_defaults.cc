@@ -1,6 +1,9 @@
-// gRPC, protobuf and abseil come prebuilt, so TSan sees neither their locks nor their memory. Linked into every test.
-// Defined in every build (this file is itself compiled without sanitizers); only the sanitizer calls them.
-extern "C" const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1 second_deadlock_stack=1"; }
+// gRPC, protobuf and abseil come prebuilt, so TSan sees neither their locks nor their memory.
+// Linked into every test. Defined in every build (this file is itself compiled without sanitizers);
+// only the sanitizer calls them.
+extern "C" const char* __tsan_default_options() {
+  return "ignore_noninstrumented_modules=1 second_deadlock_stack=1";
+}
 extern "C" const char* __tsan_default_suppressions() {
   return "race_top:^grpc::\n"
          "race_top:^google::protobuf::\n"
