@@ -1,0 +1,128 @@
+// CounterService: WHAT a like means. Checks requests, charges the rate limit, asks the store for
+// the truth and keeps the caches up to date. Every way in (gRPC now, REST later) calls the same
+// object.
+//
+// It knows no gRPC, no HTTP, no driver and no SQL: requests come as plain values, as unchecked as
+// they came over the wire; errors go out as absl::Status of base/error.h.
+//
+// Rules it keeps (docs/contract.md):
+// - Nothing is acknowledged from a cache. A write is answered from the store's result alone; a
+// cache
+//   that fails costs speed only.
+// - The cache learns of a write after its commit and before its reply.
+// - Like and Unlike never believe the recent likes.
+// - A like is charged before the write and given back when it changed nothing or was certainly not
+//   applied.
+//
+// Threads: any. A task goes on on a thread of the store or of a cache once it has waited for one.
+// Ownership: borrows everything; must outlive its tasks.
+#ifndef COUNTER_SERVER_COUNTER_SERVICE_H_
+#define COUNTER_SERVER_COUNTER_SERVICE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/call_limits.h"
+#include "base/clock.h"
+#include "base/task.h"
+#include "cache/count_cache.h"
+#include "cache/rate_limiter.h"
+#include "cache/recent_likes.h"
+#include "server/item_types.h"
+#include "server/request_check.h"
+#include "storage/like_store.h"
+
+namespace counter {
+
+// Where an answer came from.
+enum class AnswerSource : uint8_t { kCache, kReplica, kPrimary };
+
+// What became of one like or unlike.
+struct WriteAnswer {
+  bool changed = false;
+  int64_t count = 0;
+  std::string consistency_token;
+};
+
+struct CountAnswer {
+  int64_t count = 0;
+  AnswerSource source = AnswerSource::kPrimary;
+  absl::Time as_of;  // Everything committed before this instant is in the count.
+  std::string consistency_token;
+};
+
+struct LikedAnswer {
+  std::vector<bool> liked;
+  AnswerSource source =
+      AnswerSource::kPrimary;  // kCache only if all of the answer came from there.
+  absl::Time as_of;            // Of the oldest part.
+};
+
+// Told what the caches were good for; for metrics. Called on any thread; must not block.
+class ServiceObserver {
+ public:
+  virtual ~ServiceObserver() = default;
+  virtual void CountLookups(int64_t hits, int64_t misses) = 0;
+  virtual void RecentLikeLookups(int64_t hits, int64_t misses) = 0;
+  virtual void RateLimited(int64_t likes) = 0;
+};
+
+class CounterService {
+ public:
+  // Everything the service works with; borrowed.
+  struct Parts {
+    LikeStore& store;
+    CountCache& count_cache;
+    RecentLikes& recent_likes;
+    RateLimiter& rate_limiter;
+    const Clock& clock;
+    ServiceObserver& observer;
+  };
+
+  CounterService(ItemTypes item_types, Parts parts);
+  CounterService(const CounterService&) = delete;
+  CounterService& operator=(const CounterService&) = delete;
+
+  // Errors: kInvalidRequest, kRateLimited (likes only), and those of LikeStore.
+  Task<absl::StatusOr<WriteAnswer>> Like(int64_t user_id, ItemRef item, CallLimits limits);
+  Task<absl::StatusOr<WriteAnswer>> Unlike(int64_t user_id, ItemRef item, CallLimits limits);
+
+  // Answer i is of mutations[i], each with an outcome of its own. Error of the whole:
+  // kInvalidRequest for more than kBatchItemsMax mutations.
+  Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> WriteLikes(
+      std::vector<MutationRef> mutations, CallLimits limits);
+
+  // Answer i is for items[i]. Errors: kInvalidRequest and those of LikeStore.
+  Task<absl::StatusOr<std::vector<CountAnswer>>> Counts(CountsRequest request, CallLimits limits);
+
+  Task<absl::StatusOr<LikedAnswer>> HasLiked(LikedRequest request, CallLimits limits);
+
+ private:
+  using WriteResults = std::vector<absl::StatusOr<Applied>>;
+
+  Task<absl::StatusOr<WriteAnswer>> WriteOne(Action action, int64_t user_id, ItemRef item,
+                                             CallLimits limits);
+  // Charges, applies and tells the caches. Result i is of mutations[i].
+  Task<WriteResults> Write(std::vector<Mutation> mutations, CallLimits limits);
+  Task<std::vector<LikeGrant>> Charge(const std::vector<LikeCharge>& charges);
+  Task<> TellCaches(const std::vector<Mutation>& mutations, const WriteResults& results,
+                    absl::Time as_of);
+
+  // Counts of distinct items.
+  Task<absl::StatusOr<std::vector<CountAnswer>>> ReadCounts(std::vector<ItemRead> reads,
+                                                            Consistency consistency,
+                                                            CallLimits limits);
+  WriteAnswer Answer(const Item& item, const Applied& applied) const;
+  std::string TokenOf(const Item& item, int64_t version) const;
+
+  const ItemTypes item_types_;
+  const Parts parts_;
+};
+
+}  // namespace counter
+
+#endif  // COUNTER_SERVER_COUNTER_SERVICE_H_

@@ -1,0 +1,34 @@
+// ItemTypes: the configured kinds of item, by name (as callers say them) and by number (as stores
+// keep them). Immutable after Make; any thread.
+#ifndef COUNTER_SERVER_ITEM_TYPES_H_
+#define COUNTER_SERVER_ITEM_TYPES_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "storage/like.h"
+
+namespace counter {
+
+class ItemTypes {
+ public:
+  // Requires names [a-z][a-z0-9_]{0,31} and numbers from 1, each once.
+  explicit ItemTypes(const std::vector<std::pair<std::string, ItemType>>& types);
+
+  std::optional<ItemType> Find(absl::string_view name) const;
+
+  // What a caller may say, for error texts: `comment, post or reel`.
+  const std::string& expected() const { return expected_; }
+
+ private:
+  absl::flat_hash_map<std::string, ItemType> by_name_;
+  std::string expected_;
+};
+
+}  // namespace counter
+
+#endif  // COUNTER_SERVER_ITEM_TYPES_H_

@@ -1,0 +1,131 @@
+#include "server/request_check.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace counter {
+namespace {
+
+// A caller's text as an error may show it: printable, short, in quotes.
+std::string Quoted(absl::string_view text) {
+  constexpr size_t kShownBytesMax = 40;
+  const bool cut = text.size() > kShownBytesMax;
+  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kShownBytesMax)), cut ? "..." : "",
+                      "\"", cut ? absl::StrCat(" (", text.size(), " bytes)") : "");
+}
+
+bool IsItemTypeName(absl::string_view name) {
+  constexpr size_t kNameBytesMax = 32;
+  if (name.empty() || name.size() > kNameBytesMax || name[0] < 'a' || name[0] > 'z') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+std::string IdExpected(int64_t id) {
+  return absl::StrCat("must be 1 to ", std::numeric_limits<int64_t>::max(), ", got ", id);
+}
+
+// "items[3]", or "item" where there is but one.
+std::string FieldAt(absl::string_view field, size_t i, bool single) {
+  return single ? std::string(field) : absl::StrCat(field, "s[", i, "]");
+}
+
+}  // namespace
+
+void RequestCheck::Add(absl::string_view field, std::string description) {
+  violations_.push_back({std::string(field), std::move(description)});
+}
+
+UserId RequestCheck::User(absl::string_view field, int64_t id) {
+  if (id < 1) Add(field, IdExpected(id));
+  return UserId{id};
+}
+
+Item RequestCheck::ItemAt(absl::string_view field, const ItemRef& item) {
+  const std::optional<ItemType> type = item_types_.Find(item.type);
+  if (!type.has_value()) {
+    const bool well_formed = IsItemTypeName(item.type);
+    Add(absl::StrCat(field, ".item_type"),
+        absl::StrCat(well_formed ? "must be a configured type, "
+                                 : "must be [a-z][a-z0-9_]{0,31} and a configured type, ",
+                     item_types_.expected(), "; got ", Quoted(item.type)));
+  }
+  if (item.id < 1) Add(absl::StrCat(field, ".item_id"), IdExpected(item.id));
+  return Item{type.value_or(ItemType{}), item.id};
+}
+
+Action RequestCheck::ActionAt(absl::string_view field, int action) {
+  if (action == 1) return Action::kLike;
+  if (action != 2) {
+    Add(field, absl::StrCat("must be ACTION_LIKE (1) or ACTION_UNLIKE (2), got ", action));
+  }
+  return Action::kUnlike;
+}
+
+Consistency RequestCheck::ConsistencyAt(absl::string_view field, int consistency) {
+  if (consistency == 2) return Consistency::kStrong;
+  if (consistency < 0 || consistency > 2) {
+    Add(field, absl::StrCat("must be CONSISTENCY_CACHED (1) or CONSISTENCY_STRONG (2), got ",
+                            consistency));
+  }
+  return Consistency::kCached;
+}
+
+std::optional<ConsistencyToken> RequestCheck::TokenAt(absl::string_view field,
+                                                      const std::string& token) {
+  std::optional<ConsistencyToken> decoded = DecodeConsistencyToken(token);
+  if (!decoded.has_value()) {
+    Add(field,
+        absl::StrCat("must be a consistency_token of an earlier answer, got ", Quoted(token)));
+  }
+  return decoded;
+}
+
+bool RequestCheck::Size(absl::string_view field, size_t size) {
+  if (size <= kBatchItemsMax) return true;
+  Add(field, absl::StrCat("must have at most ", kBatchItemsMax, " elements, got ", size));
+  return false;
+}
+
+CheckedRead CheckRead(RequestCheck& check, const CountsRequest& request,
+                      absl::string_view timeline) {
+  CheckedRead read;
+  read.consistency = check.ConsistencyAt("consistency", request.consistency);
+  const bool items_fit = check.Size("items", request.items.size());
+  const bool tokens_fit = check.Size("consistency_tokens", request.consistency_tokens.size());
+  if (!items_fit || !tokens_fit) return read;
+
+  absl::flat_hash_map<Item, size_t> positions;
+  read.index.reserve(request.items.size());
+  for (size_t i = 0; i < request.items.size(); ++i) {
+    const Item item = check.ItemAt(FieldAt("item", i, request.single), request.items[i]);
+    const auto [position, is_new] = positions.try_emplace(item, read.distinct.size());
+    if (is_new) read.distinct.push_back({item, 0});
+    read.index.push_back(position->second);
+  }
+
+  for (size_t i = 0; i < request.consistency_tokens.size(); ++i) {
+    const std::string field = FieldAt("consistency_token", i, request.single);
+    const std::optional<ConsistencyToken> token =
+        check.TokenAt(field, request.consistency_tokens[i]);
+    if (!token.has_value()) continue;
+    const auto position = positions.find(token->item);
+    if (position == positions.end()) {
+      check.Add(field, "must be of an item of this request, got one of another item");
+    } else if (timeline != token->timeline) {
+      read.consistency = Consistency::kStrong;
+    } else {
+      int64_t& min_version = read.distinct[position->second].min_version;
+      min_version = std::max(min_version, token->version);
+    }
+  }
+  return read;
+}
+
+}  // namespace counter

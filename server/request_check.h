@@ -1,0 +1,99 @@
+// RequestCheck: turns what a caller sent into the vocabulary of likes, or into a list of everything
+// that is wrong with it. One check is for one request (or one mutation) and one thread.
+//
+//   RequestCheck check(item_types);
+//   const UserId user = check.User("user_id", request.user_id);
+//   const Item item = check.ItemAt("item", request.item);
+//   if (!check.ok()) return check.error();
+//
+// A value that was refused comes back as a harmless default; do not use it before ok() was asked.
+#ifndef COUNTER_SERVER_REQUEST_CHECK_H_
+#define COUNTER_SERVER_REQUEST_CHECK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "base/error.h"
+#include "server/consistency_token.h"
+#include "server/item_types.h"
+#include "storage/like_store.h"
+
+namespace counter {
+
+// The most mutations, items or tokens of one request.
+inline constexpr size_t kBatchItemsMax = 1000;
+
+// An item as a caller named it.
+struct ItemRef {
+  std::string type;
+  int64_t id = 0;
+};
+
+// A mutation as a caller sent it. `action` has the numbers of counter.v1.Action.
+struct MutationRef {
+  int64_t user_id = 0;
+  ItemRef item;
+  int action = 0;
+};
+
+// A read of counts. `consistency` has the numbers of counter.v1.Consistency.
+struct CountsRequest {
+  std::vector<ItemRef> items;
+  int consistency = 0;
+  std::vector<std::string> consistency_tokens;
+  // Whether the caller asked for one item by the fields `item` and `consistency_token`; decides how
+  // violations name the fields. Requires one item, and one token at most.
+  bool single = false;
+};
+
+struct LikedRequest {
+  int64_t user_id = 0;
+  std::vector<ItemRef> items;
+  int consistency = 0;
+  std::vector<std::string> consistency_tokens;
+};
+
+class RequestCheck {
+ public:
+  explicit RequestCheck(const ItemTypes& item_types) : item_types_(item_types) {}
+
+  UserId User(absl::string_view field, int64_t id);
+  Item ItemAt(absl::string_view field, const ItemRef& item);
+  Action ActionAt(absl::string_view field, int action);
+  Consistency ConsistencyAt(absl::string_view field, int consistency);
+  std::optional<ConsistencyToken> TokenAt(absl::string_view field, const std::string& token);
+
+  // False, with a violation, if a list is longer than kBatchItemsMax: do not look into it then.
+  bool Size(absl::string_view field, size_t size);
+
+  void Add(absl::string_view field, std::string description);
+
+  bool ok() const { return violations_.empty(); }
+  // Requires !ok().
+  absl::Status error() const { return MakeInvalidRequest(violations_); }
+
+ private:
+  const ItemTypes& item_types_;
+  std::vector<FieldViolation> violations_;
+};
+
+// What a checked read comes to: distinct items, and for each item of the request which of them it
+// is.
+struct CheckedRead {
+  std::vector<ItemRead> distinct;
+  std::vector<size_t> index;  // items[i] of the request is distinct[index[i]].
+  Consistency consistency = Consistency::kCached;
+};
+
+// Checks items, consistency and tokens of a read. A token of another timeline than `timeline` makes
+// the read strong: versions of two timelines cannot be compared, and the primary's answer is final.
+CheckedRead CheckRead(RequestCheck& check, const CountsRequest& request,
+                      absl::string_view timeline);
+
+}  // namespace counter
+
+#endif  // COUNTER_SERVER_REQUEST_CHECK_H_
