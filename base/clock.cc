@@ -19,23 +19,23 @@ const Clock& Clock::System() {
 }
 
 absl::Time ManualClock::WallNow() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   return wall_;
 }
 
 MonotonicTime ManualClock::MonotonicNow() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   return monotonic_;
 }
 
 void ManualClock::Advance(absl::Duration duration) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   wall_ += duration;
   monotonic_ = monotonic_ + duration;
 }
 
 void ManualClock::JumpWall(absl::Duration by) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   wall_ += by;
 }
 

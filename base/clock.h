@@ -9,8 +9,8 @@
 #include <chrono>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 
 namespace counter {
 
@@ -45,7 +45,7 @@ class ManualClock final : public Clock {
   void JumpWall(absl::Duration by);
 
  private:
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   absl::Time wall_ ABSL_GUARDED_BY(mutex_) = absl::FromUnixSeconds(1'700'000'000);
   MonotonicTime monotonic_ ABSL_GUARDED_BY(mutex_) = MonotonicTime(std::chrono::hours(24));
 };

@@ -27,7 +27,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/synchronization/notification.h"
+#include "base/mutex.h"
 
 namespace counter {
 
@@ -157,20 +157,20 @@ inline void Spawn(Task<void> task) {
 // start-up only: never on a thread that others wait for.
 template <class T>
 T BlockingWait(Task<T> task) {
-  absl::Notification ended;
+  Notification ended;
   if constexpr (std::is_void_v<T>) {
-    [](Task<T> owned, absl::Notification& done) -> task_internal::Detached {
+    [](Task<T> owned, Notification& done) -> task_internal::Detached {
       co_await std::move(owned);
       done.Notify();
     }(std::move(task), ended);
-    ended.WaitForNotification();
+    ended.Wait();
   } else {
     std::optional<T> value;
-    [](Task<T> owned, std::optional<T>& out, absl::Notification& done) -> task_internal::Detached {
+    [](Task<T> owned, std::optional<T>& out, Notification& done) -> task_internal::Detached {
       out.emplace(co_await std::move(owned));
       done.Notify();
     }(std::move(task), value, ended);
-    ended.WaitForNotification();
+    ended.Wait();
     return *std::move(value);
   }
 }
