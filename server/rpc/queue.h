@@ -1,0 +1,75 @@
+// Queue: one completion queue of gRPC, the one thread that serves it, and the count of the calls
+// that live on it. It knows nothing of methods.
+//
+// For the engine only. A call object is on exactly one queue from the moment it is posted until it
+// is freed; both, and every change of the counts, happen on the queue's thread (or before it runs).
+//
+// Threads: as each function says.
+// Ownership: the server owns its queues; they outlive their calls, the server outlives them.
+#ifndef COUNTER_SERVER_RPC_QUEUE_H_
+#define COUNTER_SERVER_RPC_QUEUE_H_
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "server/rpc/call_gate.h"
+
+#include <grpcpp/completion_queue.h>
+
+namespace counter::rpc::internal {
+
+// What every call of a server has in common.
+struct CallTerms {
+  absl::Duration default_deadline;
+  CallGate* gate = nullptr;  // Null admits everything.
+};
+
+class Queue {
+ public:
+  Queue(std::unique_ptr<grpc::ServerCompletionQueue> completions, const CallTerms& terms);
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+  // Shuts the queue down and empties it, if that has not happened yet.
+  ~Queue();
+
+  grpc::ServerCompletionQueue& completions() { return *completions_; }
+  const CallTerms& terms() const { return terms_; }
+
+  // Starts the thread. Requires that what is posted from outside has been posted.
+  void Start(int number);
+
+  // Call objects come and go. Queue thread only (or before Start).
+  void CountPosted() { ++call_objects_; }
+  void CountAccepted() { live_calls_.store(live_calls() + 1, std::memory_order_relaxed); }
+  void CountEnded() { live_calls_.store(live_calls() - 1, std::memory_order_relaxed); }
+  void CountFreed();
+
+  // Calls that have come and are not freed yet. Any thread.
+  int live_calls() const { return live_calls_.load(std::memory_order_relaxed); }
+
+  // Waits until no call object is left, so that nobody can start an operation here any more.
+  // Requires that the gRPC server is shutting down and that this is not the queue's thread.
+  void WaitUntilEmpty();
+  // Requires that the queue is empty or was never started. Not on the queue's thread.
+  void Stop();
+
+ private:
+  void Serve();
+
+  const std::unique_ptr<grpc::ServerCompletionQueue> completions_;
+  const CallTerms terms_;
+  int call_objects_ = 0;
+  std::atomic<int> live_calls_ = 0;
+  // A posted call that is taken posts the next one before it goes on, so the number of objects
+  // comes to zero only once: when the server is shutting down and fails what is posted.
+  absl::Notification empty_;
+  std::thread thread_;
+  bool stopped_ = false;
+};
+
+}  // namespace counter::rpc::internal
+
+#endif  // COUNTER_SERVER_RPC_QUEUE_H_
