@@ -1,20 +1,24 @@
 // CountCache: A HINT at the counts of items. It may forget anything at any time; it never goes back
-// in version; what it says was true in the store at read_at.
+// in version; what it says was true in the store at read_at or soon after.
 //
 // The protocol (fill leases, put by version) was explored state by state; an implementation keeps
-// exactly these rules and the contract suite in tests/contract checks them:
-// 1. Get on a missing key leaves a lease with a fresh token and answers kLease; while that lease
+// exactly these rules (count_protocol.h has them as code) and the contract suite in tests/contract
+// checks them:
+// 1. Get on a missing key leaves a lease with a fresh token and answers kLease. While that lease
 //    stands (3 s) everyone else gets kMiss: read the store, do not fill.
 // 2. Who has a lease reads the primary store *after* the lease was granted, then Puts with its
-// token.
+//    token.
 // 3. Write-through: after a commit, before the reply, Put without a token. It never creates a key;
-// on
-//    a lease it raises the lease's minimum version.
+//    on a lease it raises the lease's minimum version.
 // 4. Put, by what is there. Absent: nothing. A lease: a Put with its token stores the value if its
 //    version is not below the minimum, else deletes the lease; any other Put only raises the
-//    minimum. A value: replaced by a newer version only (an equal version may move read_at
-//    forward).
+//    minimum. A value: replaced by a newer version only; an equal version that was read later moves
+//    read_at on.
 // Counts of zero are cached like any other. A delta is never applied.
+//
+// A value lives for CACHE_TTL_SECONDS (1 h) +-10 % after it was read or last seen again; neither a
+// look at it nor an older put makes it live longer. What has ended or was evicted is missing: an
+// eviction at any instant costs speed and nothing else.
 //
 // Failure is not an error here: a cache that is gone, slow or full answers kMiss and false. Every
 // call returns within the implementation's budget (20 ms), whatever happens.
@@ -33,7 +37,7 @@
 
 namespace counter {
 
-// An item's count as the store held it at `read_at`.
+// An item's count as the store held it at an instant that is not before `read_at`.
 struct CountEntry {
   Item item;
   int64_t count = 0;
@@ -67,8 +71,9 @@ class CountCache {
   // Lookup i is of items[i]. Requires distinct items.
   virtual Task<std::vector<CountLookup>> Get(std::vector<Item> items) = 0;
 
-  // Puts all entries. True when the cache has acknowledged every one of them; after a false some of
-  // them may have been put. Entries of one item apply in order.
+  // Puts all entries. True, also of puts that the rules say change nothing, when the cache has
+  // acknowledged every one of them; after a false some of them may have been put. Entries of one
+  // item apply in order.
   virtual Task<bool> Put(std::vector<CountPut> puts) = 0;
 };
 

@@ -5,7 +5,8 @@
 // (user, item) are put in order by the item's version, so that neither a late like nor a late read
 // can bring back what an unlike has ended: a fact is dropped unless its version is above the one
 // known, or equal to it (then the later verified_at counts). An unlike leaves a trace for long
-// enough (60 s) to refuse facts that were on their way.
+// enough (60 s) to refuse facts that were on their way; a like that was on its way for longer than
+// that is not taken.
 //
 // Bounds: at most 1000 likes a user, the one verified longest ago goes first; a user's set lives 24
 // h (RECENT_LIKES_TTL) after its last change. Find answers only with facts verified within the
@@ -26,12 +27,15 @@
 
 namespace counter {
 
+// How long an unlike leaves its trace.
+inline constexpr absl::Duration kUnlikeTraceLife = absl::Seconds(60);
+
 // That a user did or did not like an item when the item was at `item_version`.
 struct LikeFact {
   Item item;
   bool liked = false;
   int64_t item_version = 0;  // Requires > 0.
-  absl::Time verified_at;    // An instant at which the store held it.
+  absl::Time verified_at;    // The store held it then or soon after; the future counts as now.
 };
 
 class RecentLikes {

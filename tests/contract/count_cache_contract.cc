@@ -1,0 +1,491 @@
+#include "tests/contract/count_cache_contract.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "base/task.h"
+#include "tests/support/test_settings.h"
+
+namespace counter::testing {
+namespace {
+
+using Kind = CountLookup::Kind;
+
+constexpr absl::Duration kTtl = absl::Seconds(2);
+constexpr absl::Duration kLease = absl::Seconds(3);
+constexpr Item kItem{ItemType{1}, 456};
+constexpr Item kOther{ItemType{1}, 457};
+
+// A cache and the calls on it in short.
+struct Fixture {
+  explicit Fixture(absl::Duration ttl = absl::Hours(1))
+      : under_test(MakeCountCacheUnderTest(ttl)) {}
+
+  CountLookup Get(const Item& item) {
+    std::vector<CountLookup> lookups = BlockingWait(under_test->cache().Get({item}));
+    REQUIRE(lookups.size() == 1);
+    return lookups[0];
+  }
+  CountEntry Entry(int64_t count, int64_t version) {
+    return {kItem, count, version, under_test->Now()};
+  }
+  bool Put(const CountEntry& entry, FillToken token = 0) {
+    return BlockingWait(under_test->cache().Put({CountPut{entry, token}}));
+  }
+  FillToken Lease(const Item& item = kItem) {
+    const CountLookup lookup = Get(item);
+    REQUIRE(lookup.kind == Kind::kLease);
+    return lookup.token;
+  }
+  // Requires that nothing is there.
+  void Fill(int64_t count, int64_t version) {
+    const FillToken token = Lease();
+    Put(Entry(count, version), token);
+    REQUIRE(Get(kItem).kind == Kind::kHit);
+  }
+
+  std::unique_ptr<CountCacheUnderTest> under_test;
+};
+
+// ---- Rule 1: leases ----------------------------------------------------------------------------
+
+TEST_CASE("count cache: a get of a missing key is given a lease with a token") {
+  Fixture fixture;
+  const CountLookup lookup = fixture.Get(kItem);
+  CHECK(lookup.kind == Kind::kLease);
+  CHECK(lookup.token != 0);
+}
+
+TEST_CASE("count cache: while a lease stands everyone else misses") {
+  Fixture fixture;
+  fixture.Lease();
+  CHECK(fixture.Get(kItem).kind == Kind::kMiss);
+  CHECK(fixture.Get(kItem).kind == Kind::kMiss);
+  CHECK(fixture.Get(kOther).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: a lease ends after 3 s, however often it is asked for") {
+  Fixture fixture;
+  const FillToken first = fixture.Lease();
+  fixture.under_test->Elapse(kLease * 0.7);
+  CHECK(fixture.Get(kItem).kind == Kind::kMiss);
+  CHECK(fixture.Put(fixture.Entry(1, 1)));
+  fixture.under_test->Elapse(kLease * 0.4);
+  const CountLookup lookup = fixture.Get(kItem);
+  CHECK(lookup.kind == Kind::kLease);
+  CHECK(lookup.token != first);
+}
+
+TEST_CASE("count cache: every lease of a key has a token of its own") {
+  Fixture fixture;
+  std::set<FillToken> tokens;
+  for (int i = 0; i < 100; ++i) {
+    tokens.insert(fixture.Lease());
+    fixture.under_test->Evict(kItem);
+  }
+  CHECK(tokens.size() == 100);
+}
+
+TEST_CASE("count cache: lookup i is of item i") {
+  Fixture fixture;
+  fixture.Fill(7, 1);
+  std::vector<CountLookup> lookups =
+      BlockingWait(fixture.under_test->cache().Get({kOther, kItem, {ItemType{2}, kItem.id}}));
+  REQUIRE(lookups.size() == 3);
+  CHECK(lookups[0].kind == Kind::kLease);
+  CHECK(lookups[1].kind == Kind::kHit);
+  CHECK(lookups[1].entry.item == kItem);
+  CHECK(lookups[1].entry.count == 7);
+  CHECK(lookups[2].kind == Kind::kLease);
+  CHECK(BlockingWait(fixture.under_test->cache().Get({})).empty());
+}
+
+// ---- Rules 2 and 4: fills ----------------------------------------------------------------------
+
+TEST_CASE("count cache: a fill is what later gets are answered with") {
+  Fixture fixture;
+  const FillToken token = fixture.Lease();
+  const CountEntry entry = fixture.Entry(12, 1'700'000'000'123'456);
+  CHECK(fixture.Put(entry, token));
+  const CountLookup lookup = fixture.Get(kItem);
+  REQUIRE(lookup.kind == Kind::kHit);
+  CHECK(lookup.entry.item == kItem);
+  CHECK(lookup.entry.count == 12);
+  CHECK(lookup.entry.version == 1'700'000'000'123'456);
+  CHECK(lookup.entry.read_at <= entry.read_at);
+  CHECK(lookup.entry.read_at > entry.read_at - absl::Milliseconds(1));
+}
+
+TEST_CASE("count cache: D15: a count of zero is cached like any other, of unknown items too") {
+  Fixture fixture;
+  const FillToken token = fixture.Lease();
+  fixture.Put(fixture.Entry(0, 0), token);
+  const CountLookup lookup = fixture.Get(kItem);
+  REQUIRE(lookup.kind == Kind::kHit);
+  CHECK(lookup.entry.count == 0);
+  CHECK(lookup.entry.version == 0);
+}
+
+TEST_CASE("count cache: the largest counts and versions are told apart") {
+  Fixture fixture;
+  constexpr int64_t kMax = 9'223'372'036'854'775'807;
+  fixture.Fill(kMax - 1, kMax - 1);  // As doubles the two would be equal.
+  fixture.Put(fixture.Entry(kMax, kMax));
+  CHECK(fixture.Get(kItem).entry.version == kMax);
+  CHECK(fixture.Get(kItem).entry.count == kMax);
+  fixture.Put(fixture.Entry(5, kMax - 1));
+  CHECK(fixture.Get(kItem).entry.version == kMax);
+}
+
+TEST_CASE("count cache: a fill with the minimum version itself is stored") {
+  Fixture fixture;
+  const FillToken token = fixture.Lease();
+  fixture.Put(fixture.Entry(5, 10));
+  fixture.Put(fixture.Entry(5, 10), token);
+  REQUIRE(fixture.Get(kItem).kind == Kind::kHit);
+  CHECK(fixture.Get(kItem).entry.version == 10);
+}
+
+TEST_CASE("count cache: D4: a fill that read before a write-through is dropped, with its lease") {
+  Fixture fixture;
+  const FillToken token = fixture.Lease();
+  const CountEntry read_before = fixture.Entry(5, 10);
+  fixture.Put(fixture.Entry(6, 11));
+  CHECK(fixture.Put(read_before, token));
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: D4: the minimum of a lease never falls") {
+  Fixture fixture;
+  const FillToken token = fixture.Lease();
+  fixture.Put(fixture.Entry(7, 12));
+  fixture.Put(fixture.Entry(6, 11));
+  fixture.Put(fixture.Entry(6, 11), token);
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: D4: a fill whose lease was lost stores nothing") {
+  Fixture fixture;
+  const FillToken lost = fixture.Lease();
+  fixture.under_test->Evict(kItem);
+  CHECK(fixture.Put(fixture.Entry(5, 10), lost));
+  const FillToken second = fixture.Lease();
+  CHECK(second != lost);
+  fixture.Put(fixture.Entry(5, 10), lost);
+  CHECK(fixture.Get(kItem).kind == Kind::kMiss);
+}
+
+TEST_CASE("count cache: D4: a fill whose lease has ended stores nothing") {
+  Fixture fixture;
+  const FillToken late = fixture.Lease();
+  fixture.under_test->Elapse(kLease * 1.1);
+  fixture.Put(fixture.Entry(5, 10), late);
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: a fill with a foreign token raises the minimum as a write-through does") {
+  Fixture fixture;
+  const FillToken lost = fixture.Lease();
+  fixture.under_test->Evict(kItem);
+  const FillToken token = fixture.Lease();
+  fixture.Put(fixture.Entry(6, 11), lost);
+  fixture.Put(fixture.Entry(5, 10), token);
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: D4: a late fill does not replace a newer value") {
+  Fixture fixture;
+  const FillToken lost = fixture.Lease();
+  fixture.under_test->Evict(kItem);
+  fixture.Fill(6, 11);
+  fixture.Put(fixture.Entry(5, 10), lost);
+  CHECK(fixture.Get(kItem).entry.version == 11);
+  CHECK(fixture.Get(kItem).entry.count == 6);
+}
+
+// ---- Rules 3 and 4: write-through --------------------------------------------------------------
+
+TEST_CASE("count cache: D1, D3: a write-through of a missing key creates nothing") {
+  Fixture fixture;
+  CHECK(fixture.Put(fixture.Entry(1, 10)));
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: D1: a write-through of an expired key creates nothing") {
+  Fixture fixture(kTtl);
+  fixture.Fill(1'000'000, 10);
+  fixture.under_test->Elapse(kTtl * 1.15);
+  CHECK(fixture.Put(fixture.Entry(1'000'001, 11)));
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: a write-through on a lease does not end it and is not shown") {
+  Fixture fixture;
+  const FillToken token = fixture.Lease();
+  CHECK(fixture.Put(fixture.Entry(6, 11)));
+  CHECK(fixture.Get(kItem).kind == Kind::kMiss);
+  fixture.Put(fixture.Entry(7, 12), token);
+  CHECK(fixture.Get(kItem).entry.count == 7);
+}
+
+TEST_CASE("count cache: a newer version replaces a value") {
+  Fixture fixture;
+  fixture.Fill(5, 10);
+  CHECK(fixture.Put(fixture.Entry(4, 11)));
+  CHECK(fixture.Get(kItem).entry.count == 4);
+  CHECK(fixture.Get(kItem).entry.version == 11);
+}
+
+TEST_CASE("count cache: an older version is acknowledged and changes nothing") {
+  Fixture fixture;
+  fixture.Fill(5, 10);
+  CHECK(fixture.Put(fixture.Entry(4, 9)));
+  CHECK(fixture.Get(kItem).entry.count == 5);
+  CHECK(fixture.Get(kItem).entry.version == 10);
+}
+
+TEST_CASE("count cache: an equal version moves read_at forward, never back") {
+  Fixture fixture;
+  CountEntry entry = fixture.Entry(5, 10);
+  fixture.Put(entry, fixture.Lease());
+  entry.read_at -= absl::Seconds(1);
+  fixture.Put(entry);
+  const absl::Time first = fixture.Get(kItem).entry.read_at;
+  CHECK(first > entry.read_at + absl::Milliseconds(900));
+  fixture.under_test->Elapse(absl::Milliseconds(100));
+  fixture.Put(fixture.Entry(5, 10));
+  CHECK(fixture.Get(kItem).entry.read_at >= first + absl::Milliseconds(99));
+}
+
+TEST_CASE("count cache: entries of one item in one put apply in order") {
+  Fixture fixture;
+  const FillToken token = fixture.Lease();
+  CHECK(BlockingWait(fixture.under_test->cache().Put(
+      {{fixture.Entry(5, 10), token}, {fixture.Entry(6, 11), 0}, {fixture.Entry(5, 10), 0}})));
+  REQUIRE(fixture.Get(kItem).kind == Kind::kHit);
+  CHECK(fixture.Get(kItem).entry.count == 6);
+}
+
+TEST_CASE("count cache: a put of many items puts each, and one of none is acknowledged") {
+  Fixture fixture;
+  std::vector<Item> items;
+  for (int64_t id = 1; id <= 1000; ++id) items.push_back({ItemType{3}, id});
+  std::vector<CountLookup> leases = BlockingWait(fixture.under_test->cache().Get(items));
+  std::vector<CountPut> puts;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const CountEntry entry{items[i], items[i].id * 2, items[i].id, fixture.under_test->Now()};
+    puts.push_back({entry, leases[i].token});
+  }
+  CHECK(BlockingWait(fixture.under_test->cache().Put(puts)));
+  std::vector<CountLookup> lookups = BlockingWait(fixture.under_test->cache().Get(items));
+  const auto is_right = [](const CountLookup& lookup) {
+    return lookup.kind == Kind::kHit && lookup.entry.count == 2 * lookup.entry.item.id;
+  };
+  CHECK(std::all_of(lookups.begin(), lookups.end(), is_right));
+  CHECK(BlockingWait(fixture.under_test->cache().Put({})));
+}
+
+// ---- Life --------------------------------------------------------------------------------------
+
+TEST_CASE("count cache: a value lives for its time to live, give or take 10 %") {
+  Fixture fixture(kTtl);
+  fixture.Fill(5, 10);
+  fixture.under_test->Elapse(kTtl * 0.85);
+  CHECK(fixture.Get(kItem).kind == Kind::kHit);
+  fixture.under_test->Elapse(kTtl * 0.3);
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: a newer or an equal version begins a value's life anew") {
+  const int64_t version = GENERATE(10, 11);
+  Fixture fixture(kTtl);
+  fixture.Fill(5, 10);
+  fixture.under_test->Elapse(kTtl * 0.6);
+  fixture.Put(fixture.Entry(5, version));
+  fixture.under_test->Elapse(kTtl * 0.6);
+  CHECK(fixture.Get(kItem).kind == Kind::kHit);
+}
+
+TEST_CASE("count cache: neither a look nor an older put makes a value live longer") {
+  Fixture fixture(kTtl);
+  fixture.Fill(5, 10);
+  fixture.under_test->Elapse(kTtl * 0.6);
+  CHECK(fixture.Get(kItem).kind == Kind::kHit);
+  fixture.Put(fixture.Entry(4, 9));
+  fixture.under_test->Elapse(kTtl * 0.55);
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: a value that was long on its way lives no longer than from its read") {
+  Fixture fixture(kTtl);
+  const FillToken token = fixture.Lease();
+  CountEntry entry = fixture.Entry(5, 10);
+  entry.read_at -= kTtl * 0.7;
+  fixture.Put(entry, token);
+  fixture.under_test->Elapse(kTtl * 0.45);
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: an evicted value is missing") {
+  Fixture fixture;
+  fixture.Fill(5, 10);
+  fixture.under_test->Evict(kItem);
+  fixture.Put(fixture.Entry(6, 11));
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+// ---- K25: random interleavings -----------------------------------------------------------------
+
+// One item of a simulated store and what is under way for it. Everything sent may arrive late, in
+// any order or (a write-through, a fill) never; what never arrives is made good by the sweep.
+class SimulatedItem {
+ public:
+  SimulatedItem(CountCache& cache, Item item, absl::Time now)
+      : cache_(cache), item_(item), now_(now) {}
+
+  void Commit(int64_t delta) {
+    count_ = std::max<int64_t>(count_ + delta, 0);
+    ++version_;
+    sent_.push_back({Stored(), 0});
+  }
+  void Lookup() {
+    const CountLookup lookup = BlockingWait(cache_.Get({item_}))[0];
+    Observe(lookup);
+    if (lookup.kind == Kind::kLease) leases_.push_back(lookup.token);
+  }
+  // A filler reads the primary store; its put is on its way.
+  void ReadForFill(size_t random) {
+    if (leases_.empty()) return;
+    const size_t chosen = random % leases_.size();
+    sent_.push_back({Stored(), leases_[chosen]});
+    leases_.erase(leases_.begin() + static_cast<std::ptrdiff_t>(chosen));
+  }
+  void Deliver(size_t random) {
+    if (sent_.empty()) return;
+    const CountPut put = TakeSent(random);
+    if (!BlockingWait(cache_.Put({put}))) acknowledged_all_ = false;
+    // A fill tells of a read: only a write-through is waited for by a writer.
+    if (put.token == 0) acknowledged_ = std::max(acknowledged_, put.entry.version);
+  }
+  // The server dies with a put; the outbox remembers that it did.
+  void Lose(size_t random) {
+    if (!sent_.empty() && TakeSent(random).token == 0) needs_sweep_ = true;
+  }
+  // What is at rest: everything sent has arrived, the sweep has run.
+  void ComeToRest() {
+    while (!sent_.empty()) Deliver(0);
+    if (needs_sweep_ && !BlockingWait(cache_.Put({{Stored(), 0}}))) acknowledged_all_ = false;
+  }
+  // The item is read as a client would: a hit, or a fill and then a hit.
+  void ReadAtRest() {
+    CountLookup lookup = BlockingWait(cache_.Get({item_}))[0];
+    Observe(lookup);
+    if (lookup.kind == Kind::kHit && !Equals(lookup.entry, Stored())) stale_at_rest_ = true;
+  }
+
+  // Nothing that was seen broke a promise.
+  bool never_went_back() const { return !went_back_; }
+  bool shows_acknowledged_writes() const { return !missed_acknowledged_; }
+  bool tells_stored_counts() const { return !told_wrong_count_; }
+  bool equals_store_at_rest() const { return !stale_at_rest_; }
+  bool acknowledged_all() const { return acknowledged_all_; }
+  int64_t hits() const { return hits_; }
+
+ private:
+  CountEntry Stored() {
+    history_[version_] = count_;
+    return {item_, count_, version_, now_};
+  }
+  CountPut TakeSent(size_t random) {
+    const size_t chosen = random % sent_.size();
+    const CountPut put = sent_[chosen];
+    sent_.erase(sent_.begin() + static_cast<std::ptrdiff_t>(chosen));
+    return put;
+  }
+  static bool Equals(const CountEntry& a, const CountEntry& b) {
+    return a.count == b.count && a.version == b.version;
+  }
+  void Observe(const CountLookup& lookup) {
+    if (lookup.kind != Kind::kHit) return;
+    ++hits_;
+    if (lookup.entry.version < seen_) went_back_ = true;
+    if (lookup.entry.version < acknowledged_) missed_acknowledged_ = true;
+    auto stored = history_.find(lookup.entry.version);
+    if (stored == history_.end() || stored->second != lookup.entry.count) told_wrong_count_ = true;
+    seen_ = std::max(seen_, lookup.entry.version);
+  }
+
+  CountCache& cache_;
+  const Item item_;
+  const absl::Time now_;
+  int64_t count_ = 0;
+  int64_t version_ = 0;
+  std::map<int64_t, int64_t> history_;  // Count by version.
+  std::vector<FillToken> leases_;       // Whose holders have not read the store yet.
+  std::vector<CountPut> sent_;
+  bool needs_sweep_ = false;
+  int64_t seen_ = -1;
+  int64_t acknowledged_ = -1;
+  int64_t hits_ = 0;
+  bool went_back_ = false;
+  bool missed_acknowledged_ = false;
+  bool told_wrong_count_ = false;
+  bool stale_at_rest_ = false;
+  bool acknowledged_all_ = true;
+};
+
+TEST_CASE("count cache: K25, D4: after any interleaving the cache holds what the store holds") {
+  constexpr int kInterleavings = 10'000;
+  constexpr int kItemsEach = 3;
+  constexpr int kSteps = 40;
+  Fixture fixture;
+  const uint64_t seed = TestSeed();
+  std::mt19937_64 random(seed);
+  int64_t hits = 0;
+  for (int run = 0; run < kInterleavings; ++run) {
+    std::vector<SimulatedItem> items;
+    std::vector<Item> keys;
+    for (int i = 0; i < kItemsEach; ++i) {
+      keys.push_back({ItemType{1}, 1 + run * kItemsEach + i});
+      items.emplace_back(fixture.under_test->cache(), keys.back(), fixture.under_test->Now());
+    }
+    for (int step = 0; step < kSteps; ++step) {
+      const size_t chosen = random() % kItemsEach;
+      SimulatedItem& item = items[chosen];
+      const uint64_t what = random() % 100;
+      if (what < 18)
+        item.Commit(random() % 2 == 0 ? 1 : -1);
+      else if (what < 48)
+        item.Lookup();
+      else if (what < 65)
+        item.ReadForFill(random());
+      else if (what < 90)
+        item.Deliver(random());
+      else if (what < 93)
+        item.Lose(random());
+      else
+        fixture.under_test->Evict(keys[chosen]);
+    }
+    for (SimulatedItem& item : items) {
+      item.ComeToRest();
+      item.ReadAtRest();
+      INFO("seed " << seed << ", interleaving " << run);
+      REQUIRE(item.never_went_back());
+      REQUIRE(item.tells_stored_counts());
+      REQUIRE(item.equals_store_at_rest());
+      hits += item.hits();
+      if (item.acknowledged_all()) REQUIRE(item.shows_acknowledged_writes());
+    }
+  }
+  // The walk went where something can go wrong.
+  CHECK(hits > kInterleavings);
+}
+
+}  // namespace
+}  // namespace counter::testing
