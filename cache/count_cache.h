@@ -1,5 +1,5 @@
 // CountCache: A HINT at the counts of items. It may forget anything at any time; it never goes back
-// in version; what it says was true in the store at read_at or soon after.
+// in version; what it says has every write committed before read_at.
 //
 // The protocol (fill leases, put by version) was explored state by state; an implementation keeps
 // exactly these rules (count_protocol.h has them as code) and the contract suite in tests/contract
@@ -37,7 +37,7 @@
 
 namespace counter {
 
-// An item's count as the store held it at an instant that is not before `read_at`.
+// An item's count. Every write committed before `read_at` is in it.
 struct CountEntry {
   Item item;
   int64_t count = 0;
