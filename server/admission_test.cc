@@ -1,0 +1,154 @@
+#include "server/admission.h"
+
+#include <google/rpc/error_details.pb.h>
+#include <grpcpp/client_context.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "absl/synchronization/notification.h"
+#include "server/rpc/testing/echo_server.h"
+#include "server/status.h"
+
+namespace counter {
+namespace {
+
+using rpc::testing::EchoRequest;
+using rpc::testing::EchoResponse;
+using rpc::testing::EchoServer;
+
+struct CountingCalls final : CallObserver {
+  void CallStarted(absl::string_view) override { ++started; }
+  void CallEnded(absl::string_view, grpc::StatusCode, absl::Duration) override { ++ended; }
+  void CallRefused(ErrorReason reason) override { refused = reason; }
+
+  std::atomic<int> started = 0;
+  std::atomic<int> ended = 0;
+  std::atomic<ErrorReason> refused = ErrorReason::kUnspecified;
+};
+
+std::string ReasonIn(const grpc::Status& status) {
+  google::rpc::Status rpc_status;
+  google::rpc::ErrorInfo info;
+  if (!rpc_status.ParseFromString(status.error_details()) || rpc_status.details_size() == 0 ||
+      !rpc_status.details(0).UnpackTo(&info)) {
+    return "no ErrorInfo";
+  }
+  return info.reason();
+}
+
+std::string Header(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata,
+                   const std::string& key) {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? "" : std::string(found->second.data(), found->second.size());
+}
+
+struct Setup {
+  explicit Setup(Admission::Options options = {}) : admission(options, Clock::System(), calls) {
+    rpc::Server::Options server_options = rpc::testing::LoopbackOptions();
+    server_options.gate = &admission;
+    server = std::make_unique<EchoServer>(server_options);
+  }
+
+  void Start() {
+    REQUIRE(server->Start().ok());
+    stub = server->NewStub();
+  }
+
+  grpc::Status Echo(grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    EchoResponse response;
+    return stub->Echo(&context, EchoRequest(), &response);
+  }
+  grpc::Status Echo() {
+    grpc::ClientContext context;
+    return Echo(context);
+  }
+
+  CountingCalls calls;
+  Admission admission;
+  std::unique_ptr<EchoServer> server;
+  std::unique_ptr<rpc::testing::EchoService::Stub> stub;
+};
+
+TEST_CASE("a usable request id is kept, any other replaced by a random one") {
+  CHECK(RequestIdOf("order-7_a.B") == "order-7_a.B");
+  CHECK(RequestIdOf(std::string(64, 'x')) == std::string(64, 'x'));
+  for (const std::string& unusable :
+       {std::string(), std::string(65, 'x'), std::string("a b"), std::string("a\nb"),
+        std::string("\xc3\xa4"), std::string("\0", 1)}) {
+    CHECK(RequestIdOf(unusable).size() == 32);
+  }
+  CHECK(RequestIdOf(std::nullopt) != RequestIdOf(std::nullopt));
+}
+
+TEST_CASE("a caller gets its request id back") {
+  Setup setup;
+  setup.Start();
+  grpc::ClientContext context;
+  context.AddMetadata(kRequestIdKey, "my-id");
+  CHECK(setup.Echo(context).ok());
+  CHECK(Header(context.GetServerInitialMetadata(), kRequestIdKey) == "my-id");
+}
+
+TEST_CASE("a call over the limit is refused with OVERLOADED and a retry hint, the others go on") {
+  Setup setup({.calls_in_flight_max = 1});
+  absl::Notification arrived;
+  absl::Notification go_on;
+  std::vector<std::thread> threads;
+  setup.server->echo = [&](rpc::Call&, const EchoRequest&, EchoResponse&) -> Task<grpc::Status> {
+    auto start = [&](Resumer<bool> resume) {
+      threads.emplace_back([&, resume]() mutable {
+        arrived.Notify();
+        go_on.WaitForNotification();
+        resume(true);
+      });
+    };
+    CallbackAwaitable<bool, decltype(start)> waited(start);
+    co_await waited;
+    co_return grpc::Status::OK;
+  };
+  setup.Start();
+
+  grpc::Status first;
+  std::thread caller([&] { first = setup.Echo(); });
+  arrived.WaitForNotification();
+  CHECK(setup.admission.calls_in_flight() == 1);
+
+  grpc::ClientContext context;
+  const grpc::Status refused = setup.Echo(context);
+  CHECK(refused.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
+  CHECK(ReasonIn(refused) == "OVERLOADED");
+  CHECK(Header(context.GetServerTrailingMetadata(), kOutcomeKey) == kOutcomeNotApplied);
+  google::rpc::Status rpc_status;
+  REQUIRE(rpc_status.ParseFromString(refused.error_details()));
+  google::rpc::RetryInfo retry;
+  CHECK(rpc_status.details(1).UnpackTo(&retry));
+  CHECK(setup.calls.refused == ErrorReason::kOverloaded);
+
+  go_on.Notify();
+  caller.join();
+  CHECK(first.ok());
+  for (std::thread& thread : threads) thread.join();
+  setup.server->server().Drain(absl::Seconds(10));
+  CHECK(setup.admission.calls_in_flight() == 0);
+  CHECK(setup.calls.started == 2);
+  CHECK(setup.calls.ended == 2);
+}
+
+TEST_CASE("after admission has stopped, calls are refused with SHUTTING_DOWN") {
+  Setup setup;
+  setup.Start();
+  CHECK(setup.Echo().ok());
+  setup.admission.StopAdmitting();
+  const grpc::Status refused = setup.Echo();
+  CHECK(refused.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(ReasonIn(refused) == "SHUTTING_DOWN");
+}
+
+}  // namespace
+}  // namespace counter
