@@ -1,0 +1,84 @@
+// Config: every setting of the server as typed values, already checked. What a user may set is
+// described once, in the table of setting.h; precedence and reading are load.h's matter.
+//
+// A value: made and validated whole by LoadConfig() (or, with every default, by DefaultConfig()),
+// then passed on as const and never changed. Threads: any, as any const value.
+#ifndef COUNTER_SERVER_CONFIG_CONFIG_H_
+#define COUNTER_SERVER_CONFIG_CONFIG_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/log_format.h"
+#include "storage/like.h"
+
+namespace counter {
+
+// Where a listener binds. The host is a name, an IPv4 address or an IPv6 address without brackets.
+struct ListenAddress {
+  std::string host;
+  int port = 0;  // 0: the system picks one.
+
+  // "127.0.0.1:50051", "[::1]:50051".
+  std::string ToString() const;
+  friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
+};
+
+// A service that this one uses. `text` holds the password: print only RedactUrl() of it
+// (service_url.h).
+struct ServiceUrl {
+  std::string text;  // Without a driver suffix: `postgresql+asyncpg://` becomes `postgresql://`.
+
+  friend bool operator==(const ServiceUrl&, const ServiceUrl&) = default;
+};
+
+using NamedItemTypes = std::vector<std::pair<std::string, ItemType>>;
+
+struct Config {
+  // Listeners.
+  ListenAddress grpc_listen;
+  std::optional<ListenAddress> http_listen;
+  std::optional<ListenAddress> metrics_listen;  // None: no /metrics and /health.
+  bool reflection = false;
+
+  // Likes.
+  NamedItemTypes item_types;  // In the order in which they were given; names and numbers once each.
+
+  // Storage.
+  std::string data_dir;
+  std::optional<ServiceUrl> database_url;  // None: the embedded store.
+  int write_queue_max = 0;                 // Mutations.
+  int read_queue_max = 0;                  // Reads.
+  int batch_rows_max = 0;                  // Mutations a transaction.
+
+  // Cache.
+  std::optional<ServiceUrl> redis_url;  // None: the cache inside this process.
+  absl::Duration cache_ttl;
+  int cache_items_max = 0;
+  absl::Duration recent_likes_ttl;
+  absl::Duration recent_likes_fresh;
+  int recent_likes_users_max = 0;
+
+  // Limits.
+  int rate_limit_requests = 0;  // 0: no limit.
+  absl::Duration rate_limit_window;
+  int rate_limit_users_max = 0;
+  int calls_in_flight_max = 0;
+  int receive_bytes_max = 0;
+  absl::Duration default_deadline;
+  int rpc_queues = 0;
+
+  // Operations.
+  absl::Duration drain;
+  LogLevel log_level = LogLevel::kInfo;
+  LogFormat log_format = LogFormat::kAuto;
+  std::string ready_file;   // Empty: none.
+  std::string config_file;  // Empty: none.
+};
+
+}  // namespace counter
+
+#endif  // COUNTER_SERVER_CONFIG_CONFIG_H_

@@ -1,0 +1,235 @@
+#include "server/config/load.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "server/config/setting.h"
+
+namespace counter {
+namespace {
+
+std::string WriteFile(absl::string_view name, absl::string_view text) {
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/" + std::string(name);
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+// The lines after the first one, which has their number.
+std::vector<std::string> Faults(const ConfigSources& sources) {
+  const absl::StatusOr<LoadedConfig> loaded = LoadConfig(sources);
+  if (loaded.ok()) return {};
+  CHECK(loaded.status().code() == absl::StatusCode::kInvalidArgument);
+  std::vector<std::string> lines = absl::StrSplit(loaded.status().message(), "\n  ");
+  lines.erase(lines.begin());
+  return lines;
+}
+
+std::string SourceOf(const LoadedConfig& loaded, absl::string_view name) {
+  for (const EffectiveSetting& effective : loaded.effective) {
+    if (effective.setting->name == name) return effective.source;
+  }
+  return "none";
+}
+
+TEST_CASE("with no source at all every setting has its default") {
+  const absl::StatusOr<LoadedConfig> loaded = LoadConfig({});
+  REQUIRE(loaded.ok());
+  const Config& config = loaded->config;
+  CHECK(config.grpc_listen.ToString() == "127.0.0.1:50051");
+  CHECK(config.http_listen == std::nullopt);
+  CHECK(config.metrics_listen->ToString() == "127.0.0.1:9090");
+  CHECK(config.reflection);
+  CHECK(config.item_types ==
+        NamedItemTypes{{"post", ItemType{1}}, {"reel", ItemType{2}}, {"comment", ItemType{3}}});
+  CHECK(config.data_dir == "./counter-data");
+  CHECK(config.database_url == std::nullopt);
+  CHECK(config.redis_url == std::nullopt);
+  CHECK(config.cache_ttl == absl::Hours(1));
+  CHECK(config.recent_likes_ttl == absl::Hours(24));
+  CHECK(config.recent_likes_fresh == absl::Minutes(5));
+  CHECK(config.rate_limit_requests == 100);
+  CHECK(config.rate_limit_window == absl::Minutes(1));
+  CHECK(config.default_deadline == absl::Seconds(5));
+  CHECK(config.receive_bytes_max == 4 << 20);
+  CHECK(loaded->warnings.empty());
+  CHECK(loaded->effective.size() == Settings().size());
+  CHECK(SourceOf(*loaded, "DATA_DIR") == "default");
+}
+
+TEST_CASE("a flag goes before the environment, which goes before the file") {
+  const std::string file = WriteFile("precedence",
+                                     "# limits\nRPC_QUEUES = 4\nDRAIN_SECONDS = 4\n"
+                                     "CACHE_TTL_SECONDS = 4\n");
+  ConfigSources sources;
+  sources.environment = {{"CONFIG_FILE", file}, {"RPC_QUEUES", "3"}, {"DRAIN_SECONDS", "3"}};
+  sources.flags = {{"RPC_QUEUES", "9"}, {"RPC_QUEUES", "2"}};
+  const absl::StatusOr<LoadedConfig> loaded = LoadConfig(sources);
+  REQUIRE(loaded.ok());
+  CHECK(loaded->config.rpc_queues == 2);
+  CHECK(loaded->config.drain == absl::Seconds(3));
+  CHECK(loaded->config.cache_ttl == absl::Seconds(4));
+  CHECK(SourceOf(*loaded, "RPC_QUEUES") == "flag --rpc-queues");
+  CHECK(SourceOf(*loaded, "DRAIN_SECONDS") == "environment");
+  CHECK(SourceOf(*loaded, "CACHE_TTL_SECONDS") == "file " + file + " line 4");
+  CHECK(SourceOf(*loaded, "DATA_DIR") == "default");
+}
+
+TEST_CASE("an empty value is a value, not the absence of one") {
+  const std::string file = WriteFile("empty", "METRICS_LISTEN = 127.0.0.1:1\n");
+  ConfigSources sources;
+  sources.environment = {{"CONFIG_FILE", file}, {"METRICS_LISTEN", ""}};
+  const absl::StatusOr<LoadedConfig> loaded = LoadConfig(sources);
+  REQUIRE(loaded.ok());
+  CHECK(loaded->config.metrics_listen == std::nullopt);
+}
+
+TEST_CASE("a bad value that is overridden does no harm") {
+  ConfigSources sources;
+  sources.environment = {{"RPC_QUEUES", "many"}};
+  CHECK(Faults(sources).size() == 1);
+  sources.flags = {{"RPC_QUEUES", "2"}};
+  CHECK(Faults(sources).empty());
+}
+
+TEST_CASE("all faults of all sources come at once, each with setting, value, source, expectation") {
+  const std::string file = WriteFile("faults",
+                                     "WRITE_QUEUE_MAX = 1e6\n"
+                                     "not a setting\n"
+                                     "GRPC_LISTN = 127.0.0.1:1\n"
+                                     "DRAIN_SECONDS = 1\n"
+                                     "DRAIN_SECONDS = 2\n"
+                                     "CONFIG_FILE = other\n"
+                                     "path = x\n");
+  ConfigSources sources;
+  sources.flags = {{"CONFIG_FILE", file}, {"RPC_QUEUES", "65"}};
+  sources.environment = {{"GRPC_LISTEN", "50051"}, {"LOG_LEVEL", "loud"}};
+  const std::vector<std::string> faults = Faults(sources);
+  const std::vector<std::string> expected = {
+      "file " + file + " line 2: expected NAME = value",
+      "file " + file + " line 3: unknown setting \"GRPC_LISTN\"; did you mean GRPC_LISTEN?",
+      "file " + file + " line 5: DRAIN_SECONDS was set in line 4 already",
+      "file " + file + " line 6: CONFIG_FILE cannot be set in the file itself",
+      "file " + file + " line 7: unknown setting \"path\"",
+      "GRPC_LISTEN = \"50051\" (environment): it has no port; expected HOST:PORT, such as "
+      "127.0.0.1:50051, 0.0.0.0:50051 or [::1]:50051",
+      "WRITE_QUEUE_MAX = \"1e6\" (file " + file +
+          " line 1): it is not a whole number in digits; expected a whole number of mutations from "
+          "1000 to 10000000",
+      "RPC_QUEUES = \"65\" (flag --rpc-queues): it is too large; expected a whole number of queues "
+      "from 1 to 64",
+      "LOG_LEVEL = \"loud\" (environment): it is none of them; expected debug, info, warning or "
+      "error",
+  };
+  CHECK(faults == expected);
+}
+
+TEST_CASE("the number of faults is said, and the caller's own come first") {
+  ConfigSources sources;
+  sources.environment = {{"RPC_QUEUES", "0"}};
+  const absl::StatusOr<LoadedConfig> loaded = LoadConfig(sources, {"unknown flag \"--x\""});
+  REQUIRE_FALSE(loaded.ok());
+  CHECK(absl::StartsWith(loaded.status().message(),
+                         "2 faults in the configuration:\n  unknown flag \"--x\"\n  RPC_QUEUES"));
+}
+
+TEST_CASE("rules over several settings are checked, also beside other faults") {
+  ConfigSources sources;
+  sources.environment = {{"RECENT_LIKES_TTL", "60"},     {"RECENT_LIKES_FRESH_SECONDS", "61"},
+                         {"WRITE_QUEUE_MAX", "1000"},    {"BATCH_ROWS_MAX", "1001"},
+                         {"GRPC_LISTEN", "127.0.0.1:7"}, {"METRICS_LISTEN", "127.0.0.1:7"},
+                         {"HTTP_LISTEN", "127.0.0.1:7"}, {"LOG_LEVEL", "x"}};
+  CHECK(Faults(sources).size() == 6);
+  sources.environment = {{"RECENT_LIKES_TTL", "60"},     {"RECENT_LIKES_FRESH_SECONDS", "60"},
+                         {"WRITE_QUEUE_MAX", "1000"},    {"BATCH_ROWS_MAX", "1000"},
+                         {"GRPC_LISTEN", "127.0.0.1:0"}, {"METRICS_LISTEN", "127.0.0.1:0"}};
+  CHECK(Faults(sources).empty());
+}
+
+TEST_CASE("a data folder that cannot be made is refused at once, and none is made") {
+  const std::string file = WriteFile("in_the_way", "");
+  const std::string dir = std::getenv("TEST_TMPDIR");
+  ConfigSources sources;
+  for (const std::string& bad : {std::string(), file, file + "/below", file + "/a/b",
+                                 dir + "/" + std::string(300, 'x') + "/y"}) {
+    CAPTURE(bad);
+    sources.flags = {{"DATA_DIR", bad}};
+    CHECK(Faults(sources).size() == 1);
+  }
+  for (const std::string& good : {dir, dir + "/", dir + "/new", dir + "/new/deep/er",
+                                  std::string("x"), dir + "/new/../other"}) {
+    CAPTURE(good);
+    sources.flags = {{"DATA_DIR", good}};
+    CHECK(Faults(sources).empty());
+    sources.flags = {};
+  }
+  CHECK_FALSE(std::ifstream(dir + "/new").good());
+}
+
+TEST_CASE("a file that is not there is a fault beside the others") {
+  ConfigSources sources;
+  sources.flags = {{"CONFIG_FILE", "/none/such"}};
+  sources.environment = {{"RPC_QUEUES", "x"}};
+  const std::vector<std::string> faults = Faults(sources);
+  REQUIRE(faults.size() == 2);
+  CHECK(absl::StartsWith(faults[0], "CONFIG_FILE = \"/none/such\" (flag --config-file): "));
+}
+
+TEST_CASE("no fault shows a secret, however it was misplaced") {
+  const std::string file = WriteFile("secrets",
+                                     "DATABASE_URL postgresql://u:hunter2@h/likes\n"
+                                     "DATABASE_URLS = postgresql://u:hunter2@h/likes\n"
+                                     "DATABASE_URL = mysql://u:hunter2@h/likes\n"
+                                     "REDIS_URL = hunter2\n");
+  ConfigSources sources;
+  sources.flags = {{"CONFIG_FILE", file}};
+  const absl::StatusOr<LoadedConfig> loaded = LoadConfig(sources);
+  REQUIRE_FALSE(loaded.ok());
+  CHECK(Faults(sources).size() == 4);
+  CHECK_FALSE(absl::StrContains(loaded.status().message(), "hunter2"));
+}
+
+TEST_CASE("an environment variable one letter off a setting is warned of, others are not") {
+  ConfigSources sources;
+  sources.environment = {{"GRPC_LISTENS", "x"}, {"grpc_listen", "x"},    {"DATA_DRI", "x"},
+                         {"PATH", "/bin"},      {"GRPC_VERBOSITY", "x"}, {"LOG_LEVELLING", "x"},
+                         {"LISTEN", "x"},       {"DATABASE_URL_2", "x"}};
+  const absl::StatusOr<LoadedConfig> loaded = LoadConfig(sources);
+  REQUIRE(loaded.ok());
+  const std::vector<std::string> expected = {
+      "The environment variable DATA_DRI is no setting and is ignored; did you mean DATA_DIR?",
+      "The environment variable GRPC_LISTENS is no setting and is ignored; did you mean "
+      "GRPC_LISTEN?",
+      "The environment variable grpc_listen is no setting and is ignored; did you mean "
+      "GRPC_LISTEN?"};
+  CHECK(loaded->warnings == expected);
+}
+
+TEST_CASE("a REST address is taken with a warning") {
+  ConfigSources sources;
+  sources.environment = {{"HTTP_LISTEN", "127.0.0.1:8080"}};
+  const absl::StatusOr<LoadedConfig> loaded = LoadConfig(sources);
+  REQUIRE(loaded.ok());
+  CHECK(loaded->config.http_listen->ToString() == "127.0.0.1:8080");
+  CHECK(loaded->warnings.size() == 1);
+}
+
+TEST_CASE("a backend that this build has not is refused in a sentence without its address") {
+  Config config = DefaultConfig();
+  CHECK(BackendRefusals(config).ok());
+  config.database_url = ServiceUrl{"postgresql://u:hunter2@db.example/likes"};
+  CHECK(absl::StrContains(BackendRefusals(config).message(), "only the embedded store"));
+  config.redis_url = ServiceUrl{"redis://:hunter2@cache.example"};
+  const std::string both(BackendRefusals(config).message());
+  CHECK(absl::StrContains(both, "DATABASE_URL"));
+  CHECK(absl::StrContains(both, "REDIS_URL"));
+  CHECK_FALSE(absl::StrContains(both, "hunter2"));
+  CHECK_FALSE(absl::StrContains(both, "example"));
+}
+
+}  // namespace
+}  // namespace counter

@@ -1,0 +1,72 @@
+#include "server/config/service_url.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+
+namespace counter {
+namespace {
+
+const std::vector<absl::string_view> kPostgres = {"postgresql", "postgres"};
+
+TEST_CASE("a URL of each form that the card uses is accepted, its driver dropped") {
+  ServiceUrl url;
+  CHECK(ParseServiceUrl("postgresql://u:p@h:5432/likes", kPostgres, url) == std::nullopt);
+  CHECK(url.text == "postgresql://u:p@h:5432/likes");
+  CHECK(ParseServiceUrl("postgres://h/likes", kPostgres, url) == std::nullopt);
+  CHECK(url.text == "postgres://h/likes");
+  CHECK(ParseServiceUrl("postgresql+asyncpg://u:a+b@h/likes", kPostgres, url) == std::nullopt);
+  CHECK(url.text == "postgresql://u:a+b@h/likes");
+  CHECK(ParseServiceUrl("postgresql://u:a+b@[::1]:5432/likes", kPostgres, url) == std::nullopt);
+  CHECK(url.text == "postgresql://u:a+b@[::1]:5432/likes");
+}
+
+TEST_CASE("a text that is no URL of the service is refused without being repeated") {
+  const char* const bad[] = {
+      "x",
+      "hunter2",
+      "://",
+      "postgresql:",
+      "postgresql:hunter2",
+      "postgresql:///likes",
+      "mysql://hunter2@h/likes",
+      "postgresqlx://u:hunter2@h/likes",
+      "+asyncpg://u:hunter2@h/likes",
+      "postgresql://u:hunter2@h:0/likes",
+      "postgresql://u:hunter2@h:70000/likes",
+      "postgresql://u:hunter2@h:port/likes",
+      "postgresql://u:hunter2 x@h/likes",
+      "postgresql://u:hunter2%zz@h/likes",
+      "\xff\xfehunter2",
+  };
+  for (const char* text : bad) {
+    ServiceUrl url;
+    CAPTURE(text);
+    const auto problem = ParseServiceUrl(text, kPostgres, url);
+    REQUIRE(problem.has_value());
+    CHECK_FALSE(absl::StrContains(*problem, "hunter2"));
+    CHECK(url.text.empty());
+  }
+}
+
+TEST_CASE("no password is left in a redacted URL, and the rest is") {
+  CHECK(RedactUrl("postgresql://u:hunter2@h:5432/likes?sslmode=require") ==
+        "postgresql://u:***@h:5432/likes?sslmode=require");
+  CHECK(RedactUrl("redis://:hunter2@h/0") == "redis://:***@h/0");
+  CHECK(RedactUrl("redis://h/0") == "redis://h/0");
+  CHECK(RedactUrl("postgresql://h/likes?user=u&password=hunter2&sslPassword=hunter2&x=y") ==
+        "postgresql://h/likes?user=u&password=***&sslPassword=***&x=y");
+}
+
+TEST_CASE("a text without a recognisable place for its password is hidden whole") {
+  for (const char* text : {"hunter2", "postgresql://u:hunter2 @h/", "u:hunter2@h",
+                           "hunter2:", "mailto:hunter2", "a://u:hunter2%2@h", "\xff"}) {
+    CAPTURE(text);
+    CHECK(RedactUrl(text) == "(hidden)");
+  }
+}
+
+}  // namespace
+}  // namespace counter

@@ -1,0 +1,298 @@
+#include "server/config/setting.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+namespace counter {
+namespace {
+
+constexpr int kDay = 86400;
+constexpr int kMonth = 30 * kDay;
+
+std::vector<Setting> MakeSettings() {
+  return {
+      {.name = "GRPC_LISTEN",
+       .group = "Listeners",
+       .field = &Config::grpc_listen,
+       .default_text = "127.0.0.1:50051",
+       .help = "Where the gRPC service listens. Port 0 lets the system pick one (see READY_FILE)."},
+      {.name = "HTTP_LISTEN",
+       .group = "Listeners",
+       .field = &Config::http_listen,
+       .default_text = "",
+       .help = "Where the REST service listens. This version serves none: a value is answered by a "
+               "warning at start."},
+      {.name = "METRICS_LISTEN",
+       .group = "Listeners",
+       .field = &Config::metrics_listen,
+       .default_text = "127.0.0.1:9090",
+       .help = "Where /metrics (for Prometheus) and /health are served over HTTP. Empty: nowhere."},
+      {.name = "REFLECTION",
+       .group = "Listeners",
+       .field = &Config::reflection,
+       .default_text = "true",
+       .help = "Whether tools such as grpcurl may ask the server for its API."},
+
+      {.name = "ITEM_TYPES",
+       .group = "Likes",
+       .field = &Config::item_types,
+       .default_text = "post=1,reel=2,comment=3",
+       .help =
+           "The kinds of item that can be liked, each with the number under which it is stored. "
+           "A number must keep its meaning for as long as the data lives."},
+
+      {.name = "DATA_DIR",
+       .group = "Storage",
+       .field = &Config::data_dir,
+       .default_text = "./counter-data",
+       .help = "The folder of the embedded store; made if it is not there. One server a folder."},
+      {.name = "DATABASE_URL",
+       .group = "Storage",
+       .field = &Config::database_url,
+       .default_text = "",
+       .schemes = {"postgresql", "postgres"},
+       .secret = true,
+       .help =
+           "The PostgreSQL database that holds the likes. Empty: the embedded store in DATA_DIR. "
+           "A driver suffix (postgresql+asyncpg://) is accepted and ignored. On a command line "
+           "other users of the machine can read it: prefer the environment or the file."},
+      {.name = "WRITE_QUEUE_MAX",
+       .group = "Storage",
+       .field = &Config::write_queue_max,
+       .default_text = "100000",
+       .min = 1000,
+       .max = 10'000'000,
+       .unit = "mutations",
+       .help = "Likes and unlikes that may wait for the store. Further ones are refused as "
+               "OVERLOADED."},
+      {.name = "READ_QUEUE_MAX",
+       .group = "Storage",
+       .field = &Config::read_queue_max,
+       .default_text = "10000",
+       .min = 1,
+       .max = 10'000'000,
+       .unit = "reads",
+       .help = "Reads that may wait for the store. Further ones are refused as OVERLOADED."},
+      {.name = "BATCH_ROWS_MAX",
+       .group = "Storage",
+       .field = &Config::batch_rows_max,
+       .default_text = "1000",
+       .min = 1,
+       .max = 10'000,
+       .unit = "mutations",
+       .help = "The most that the store applies in one transaction. More raises throughput under "
+               "load and the time that each write takes."},
+
+      {.name = "REDIS_URL",
+       .group = "Cache",
+       .field = &Config::redis_url,
+       .default_text = "",
+       .schemes = {"redis", "rediss"},
+       .secret = true,
+       .help =
+           "The Redis that caches counts and recent likes and shares rate limits between servers. "
+           "Empty: a cache inside this process."},
+      {.name = "CACHE_TTL_SECONDS",
+       .group = "Cache",
+       .field = &Config::cache_ttl,
+       .default_text = "3600",
+       .min = 1,
+       .max = kMonth,
+       .unit = "seconds",
+       .help = "How long a cached count lives. It bounds how old a cached answer can be when "
+               "invalidation is lost."},
+      {.name = "CACHE_ITEMS_MAX",
+       .group = "Cache",
+       .field = &Config::cache_items_max,
+       .default_text = "1000000",
+       .min = 1,
+       .max = 100'000'000,
+       .unit = "counts",
+       .help = "Counts that the cache inside this process holds; about 160 bytes each."},
+      {.name = "RECENT_LIKES_TTL",
+       .group = "Cache",
+       .field = &Config::recent_likes_ttl,
+       .default_text = "86400",
+       .min = 1,
+       .max = kMonth,
+       .unit = "seconds",
+       .help = "How long the recent likes of a user who makes no more of them stay cached."},
+      {.name = "RECENT_LIKES_FRESH_SECONDS",
+       .group = "Cache",
+       .field = &Config::recent_likes_fresh,
+       .default_text = "300",
+       .min = 1,
+       .max = kDay,
+       .unit = "seconds",
+       .help =
+           "How long after it was last seen in the store a cached like may answer HasLiked. Not "
+           "above RECENT_LIKES_TTL."},
+      {.name = "RECENT_LIKES_USERS_MAX",
+       .group = "Cache",
+       .field = &Config::recent_likes_users_max,
+       .default_text = "100000",
+       .min = 1,
+       .max = 10'000'000,
+       .unit = "users",
+       .help = "Users whose recent likes the cache inside this process holds."},
+
+      {.name = "RATE_LIMIT_REQUESTS",
+       .group = "Limits",
+       .field = &Config::rate_limit_requests,
+       .default_text = "100",
+       .min = 0,
+       .max = 1'000'000'000,
+       .unit = "likes",
+       .help =
+           "Likes that one user may make in a window; unlikes and repeats are free. 0: no limit."},
+      {.name = "RATE_LIMIT_WINDOW_SECONDS",
+       .group = "Limits",
+       .field = &Config::rate_limit_window,
+       .default_text = "60",
+       .min = 1,
+       .max = kDay,
+       .unit = "seconds",
+       .help = "How long a user's window is; it begins with the first like after the former one."},
+      {.name = "RATE_LIMIT_USERS_MAX",
+       .group = "Limits",
+       .field = &Config::rate_limit_users_max,
+       .default_text = "1000000",
+       .min = 1,
+       .max = 100'000'000,
+       .unit = "users",
+       .help = "Users whose windows the limiter inside this process remembers."},
+      {.name = "CALLS_IN_FLIGHT_MAX",
+       .group = "Limits",
+       .field = &Config::calls_in_flight_max,
+       .default_text = "4096",
+       .min = 1,
+       .max = 1'000'000,
+       .unit = "calls",
+       .help = "Calls that are worked on at once. Further ones are refused as OVERLOADED."},
+      {.name = "RECEIVE_BYTES_MAX",
+       .group = "Limits",
+       .field = &Config::receive_bytes_max,
+       .default_text = "4194304",
+       .min = 65536,
+       .max = 64 << 20,
+       .unit = "bytes",
+       .help = "The largest request message; a larger one is refused before it is parsed."},
+      {.name = "DEFAULT_DEADLINE_SECONDS",
+       .group = "Limits",
+       .field = &Config::default_deadline,
+       .default_text = "5",
+       .min = 1,
+       .max = 3600,
+       .unit = "seconds",
+       .help = "The deadline of a call that comes without one."},
+      {.name = "RPC_QUEUES",
+       .group = "Limits",
+       .field = &Config::rpc_queues,
+       .default_text = "1",
+       .min = 1,
+       .max = 64,
+       .unit = "queues",
+       .help = "Completion queues of the gRPC server, each with a thread of its own."},
+
+      {.name = "DRAIN_SECONDS",
+       .group = "Operations",
+       .field = &Config::drain,
+       .default_text = "10",
+       .min = 0,
+       .max = 3600,
+       .unit = "seconds",
+       .help =
+           "After SIGTERM or SIGINT, how long calls in flight may take to finish before they are "
+           "cancelled. A second signal ends the process at once."},
+      {.name = "LOG_LEVEL",
+       .group = "Operations",
+       .field = &Config::log_level,
+       .default_text = "info",
+       .help = "The least level of log lines that are written."},
+      {.name = "LOG_FORMAT",
+       .group = "Operations",
+       .field = &Config::log_format,
+       .default_text = "auto",
+       .help = "How log lines look on standard error. auto: text on a terminal, else JSON."},
+      {.name = "READY_FILE",
+       .group = "Operations",
+       .field = &Config::ready_file,
+       .default_text = "",
+       .help = "A file to write, whole and by rename, when the server is ready: lines "
+               "`grpc=HOST:PORT` and `metrics=HOST:PORT`. For supervisors and tests."},
+      {.name = "CONFIG_FILE",
+       .group = "Operations",
+       .field = &Config::config_file,
+       .default_text = "",
+       .help = "A file with lines `NAME = value` of the settings above; `#` begins a comment."},
+  };
+}
+
+std::string Range(const Setting& setting, absl::string_view what) {
+  return absl::StrCat(what, " ", setting.unit, " from ", setting.min, " to ", setting.max);
+}
+
+std::string ExpectedUrl(const Setting& setting) {
+  std::vector<std::string> forms;
+  for (const absl::string_view scheme : setting.schemes) {
+    forms.push_back(absl::StrCat(scheme, "://USER:PASSWORD@HOST:PORT/DATABASE"));
+  }
+  return absl::StrCat(absl::StrJoin(forms, " or "), ", or nothing");
+}
+
+}  // namespace
+
+std::string Setting::flag() const {
+  return absl::StrCat("--",
+                      absl::StrReplaceAll(absl::AsciiStrToLower(std::string(name)), {{"_", "-"}}));
+}
+
+std::string Setting::expected() const {
+  struct Visitor {
+    const Setting& setting;
+    std::string operator()(int Config::*) const { return Range(setting, "a whole number of"); }
+    std::string operator()(absl::Duration Config::*) const {
+      return Range(setting, "a whole number of");
+    }
+    std::string operator()(bool Config::*) const { return "true or false"; }
+    std::string operator()(std::string Config::*) const {
+      return setting.default_text.empty() ? "a path, or nothing" : "a path";
+    }
+    std::string operator()(ListenAddress Config::*) const {
+      return "HOST:PORT, such as 127.0.0.1:50051, 0.0.0.0:50051 or [::1]:50051";
+    }
+    std::string operator()(std::optional<ListenAddress> Config::*) const {
+      return "HOST:PORT, such as 127.0.0.1:9090 or [::1]:9090, or nothing";
+    }
+    std::string operator()(std::optional<ServiceUrl> Config::*) const {
+      return ExpectedUrl(setting);
+    }
+    std::string operator()(NamedItemTypes Config::*) const {
+      return "1 to 100 of NAME=NUMBER with commas between, such as post=1,reel=2; names of 1 to 32 "
+             "characters a-z, 0-9 and _ that begin with a letter, numbers from 1 to 32767, each "
+             "once";
+    }
+    std::string operator()(LogLevel Config::*) const { return "debug, info, warning or error"; }
+    std::string operator()(LogFormat Config::*) const { return "auto, text or json"; }
+  };
+  return std::visit(Visitor{*this}, field);
+}
+
+const std::vector<Setting>& Settings() {
+  static const auto* const settings = new std::vector<Setting>(MakeSettings());
+  return *settings;
+}
+
+const Setting* FindSetting(absl::string_view name) {
+  const std::vector<Setting>& settings = Settings();
+  const auto found = std::find_if(settings.begin(), settings.end(),
+                                  [name](const Setting& setting) { return setting.name == name; });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+}  // namespace counter
