@@ -3,18 +3,41 @@
 #include <algorithm>
 #include <any>
 #include <random>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/log.h"
 #include "server/call_error.h"
 
 namespace counter {
 namespace {
 
 // What is remembered of a call from Admit() to Ended().
-struct Admitted {
+struct GateData {
+  std::string request_id;
   std::atomic<int>* in_flight = nullptr;  // Which count it is in; null if it was refused.
 };
+
+// An operator acts on faults of ours only; everything else is counted, and logged for who asks.
+void LogEnd(const rpc::Call& call, const std::string& request_id, const grpc::Status& status,
+            absl::Duration took) {
+  if (status.error_code() == grpc::StatusCode::INTERNAL ||
+      status.error_code() == grpc::StatusCode::UNKNOWN) {
+    static LogThrottle throttle(absl::Seconds(1));
+    throttle.Log(LogLevel::kError, "A call failed through a fault of the server.",
+                 {{"method", call.method()}, {"request_id", request_id}});
+  }
+  if (LogEnabled(LogLevel::kDebug)) {
+    Log(LogLevel::kDebug, "A call ended.",
+        {{"method", call.method()},
+         {"request_id", request_id},
+         {"grpc_code", static_cast<int>(status.error_code())},
+         {"took_seconds", took},
+         {"error", status.error_message()}});
+  }
+}
 
 bool IsStandardService(absl::string_view method) { return method.substr(0, 6) == "/grpc."; }
 
@@ -68,14 +91,15 @@ absl::Status Admission::Check(const rpc::Call& call, int in_flight) const {
 
 std::optional<grpc::Status> Admission::Admit(rpc::Call& call) {
   if (!IsStandardService(call.method())) observer_.CallStarted(call.method());
-  call.AddInitialMetadata(kRequestIdKey, RequestIdOf(call.Metadata(kRequestIdKey)));
+  GateData data;
+  data.request_id = RequestIdOf(call.Metadata(kRequestIdKey));
+  call.AddInitialMetadata(kRequestIdKey, data.request_id);
 
   std::atomic<int>& count = IsStandardService(call.method()) ? standing_calls_ : calls_in_flight_;
   absl::Status error = Check(call, count.fetch_add(1, std::memory_order_relaxed) + 1);
-  if (error.ok()) {
-    call.gate_data() = Admitted{&count};
-    return std::nullopt;
-  }
+  if (error.ok()) data.in_flight = &count;
+  call.gate_data() = std::move(data);
+  if (error.ok()) return std::nullopt;
   count.fetch_sub(1, std::memory_order_relaxed);
   observer_.CallRefused(ReasonOf(error));
   MarkNotApplied(error);
@@ -83,11 +107,12 @@ std::optional<grpc::Status> Admission::Admit(rpc::Call& call) {
 }
 
 void Admission::Ended(rpc::Call& call, const grpc::Status& status) {
-  const Admitted* admitted = std::any_cast<Admitted>(&call.gate_data());
-  if (admitted != nullptr) admitted->in_flight->fetch_sub(1, std::memory_order_relaxed);
+  const GateData& data = *std::any_cast<GateData>(&call.gate_data());
+  if (data.in_flight != nullptr) data.in_flight->fetch_sub(1, std::memory_order_relaxed);
+  const absl::Duration took = Between(call.arrived(), clock_.MonotonicNow());
+  LogEnd(call, data.request_id, status, took);
   if (IsStandardService(call.method())) return;
-  observer_.CallEnded(call.method(), status.error_code(),
-                      Between(call.arrived(), clock_.MonotonicNow()));
+  observer_.CallEnded(call.method(), status.error_code(), took);
 }
 
 }  // namespace counter

@@ -69,7 +69,10 @@ class ModelStore final : public LikeStore {
   }
 
   std::string Timeline() const override { return "model"; }
-  absl::Status Health() const override { return absl::OkStatus(); }
+  absl::Status Health() const override {
+    MutexLock lock(mutex_);
+    return health_;
+  }
   void Stop() override {}
 
   // Writes of this item fail so; OK heals it.
@@ -80,6 +83,10 @@ class ModelStore final : public LikeStore {
   void FailReads(absl::Status error) {
     MutexLock lock(mutex_);
     read_error_ = std::move(error);
+  }
+  void SetHealth(absl::Status health) {
+    MutexLock lock(mutex_);
+    health_ = std::move(health);
   }
   // How many reads of counts or pairs there were.
   int reads() const {
@@ -121,6 +128,7 @@ class ModelStore final : public LikeStore {
   std::map<Item, Counter> counters_ ABSL_GUARDED_BY(mutex_);
   std::map<Item, absl::Status> write_errors_ ABSL_GUARDED_BY(mutex_);
   absl::Status read_error_ ABSL_GUARDED_BY(mutex_);
+  absl::Status health_ ABSL_GUARDED_BY(mutex_);
   int reads_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
