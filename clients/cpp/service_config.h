@@ -1,0 +1,37 @@
+// The published service config: how every client of Counter picks servers and repeats calls.
+//
+// - Only UNAVAILABLE is repeated: 4 attempts in all, pauses of 50 ms doubling to 1 s (each within
+//   20 % of that), inside the call's deadline. Every method of the service is safe to repeat.
+// - Repeating stops while more than about one call in ten fails (tokens), so that a crowd of
+// clients
+//   does not press on a service that is down.
+// - Calls go round robin over all addresses of the target, and only to those whose standard health
+//   service says that counter.v1.CounterService is SERVING: a server that shuts down or has lost
+//   its store is left alone before it refuses.
+#ifndef COUNTER_CLIENTS_CPP_SERVICE_CONFIG_H_
+#define COUNTER_CLIENTS_CPP_SERVICE_CONFIG_H_
+
+namespace counter::client {
+
+inline constexpr char kServiceConfigJson[] = R"json({
+  "loadBalancingConfig": [{"round_robin": {}}],
+  "healthCheckConfig": {"serviceName": "counter.v1.CounterService"},
+  "methodConfig": [
+    {
+      "name": [{"service": "counter.v1.CounterService"}],
+      "retryPolicy": {
+        "maxAttempts": 4,
+        "initialBackoff": "0.05s",
+        "maxBackoff": "1s",
+        "backoffMultiplier": 2,
+        "retryableStatusCodes": ["UNAVAILABLE"]
+      }
+    }
+  ],
+  "retryThrottling": {"maxTokens": 100, "tokenRatio": 0.1}
+}
+)json";
+
+}  // namespace counter::client
+
+#endif  // COUNTER_CLIENTS_CPP_SERVICE_CONFIG_H_
