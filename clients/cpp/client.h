@@ -139,7 +139,7 @@ class Client {
     std::string target = "127.0.0.1:50051";      // host:port, dns:///name:port, unix:path ...
     absl::Duration deadline = absl::Seconds(2);  // Of a call that names none. > 0.
     bool retries = true;                         // false: one attempt a call, also of UNAVAILABLE.
-    std::string user_agent;                      // Put before this client's own: "feed/1.2".
+    std::string user_agent = {};                 // Put before this client's own: "feed/1.2".
     // How to secure the channel. Null: plain text.
     std::shared_ptr<grpc::ChannelCredentials> credentials = nullptr;
     int receive_bytes_max = 4 << 20;  // A larger reply ends with kResourceExhausted.
