@@ -15,6 +15,7 @@ namespace {
 
 // Writes down what it was given, "binds" the asked ports or, for 0, ports of its own.
 constexpr char kScript[] = R"(#!/bin/sh
+trap 'exit 0' TERM
 echo "start $GRPC_LISTEN $METRICS_LISTEN $EXTRA $*" >> "$DATA_DIR/starts"
 grpc=$GRPC_LISTEN; [ "$grpc" = 127.0.0.1:0 ] && grpc=127.0.0.1:4711
 metrics=$METRICS_LISTEN; [ "$metrics" = 127.0.0.1:0 ] && metrics=127.0.0.1:4712
@@ -23,7 +24,6 @@ if [ "$EXTRA" != slow ]; then
   printf 'grpc=%s\nmetrics=%s\n' "$grpc" "$metrics" > "$READY_FILE.new"
   mv "$READY_FILE.new" "$READY_FILE"
 fi
-trap 'exit 0' TERM
 while :; do sleep 0.01; done
 )";
 
