@@ -4,6 +4,7 @@
 #include <chrono>
 #include <set>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -18,6 +19,18 @@ namespace {
 
 // "package.Service" of "/package.Service/Method".
 std::string ServiceOf(const std::string& method) { return method.substr(1, method.rfind('/') - 1); }
+
+// gRPC itself takes a port modulo 65536, and 443 if there is none.
+absl::Status CheckAddress(const std::string& listen) {
+  const size_t colon = listen.rfind(':');
+  int port = -1;
+  if (colon == std::string::npos || !absl::SimpleAtoi(listen.substr(colon + 1), &port) ||
+      port < 0 || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot listen on ", listen, ": expected host:port with a port from 0 to 65535"));
+  }
+  return absl::OkStatus();
+}
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
@@ -93,6 +106,7 @@ absl::Status Server::CheckHandlers() const {
 }
 
 absl::Status Server::Start() {
+  if (absl::Status checked = CheckAddress(options_.listen); !checked.ok()) return checked;
   if (absl::Status checked = CheckHandlers(); !checked.ok()) return checked;
 
   grpc::ServerBuilder builder;

@@ -131,6 +131,10 @@ class Server {
   // Takes no new connections and calls (GOAWAY), lets the calls in flight go on for up to `budget`,
   // then cancels them, waits until their handlers have ended and joins the threads. After it
   // live_calls() is 0 and no handler runs. Does nothing if not started or drained already.
+  //
+  // A call whose caller has not heard of the GOAWAY yet is ended by gRPC as CANCELLED, before the
+  // gate and any handler. So that callers see a clean UNAVAILABLE instead, let the gate refuse for
+  // a moment before.
   void Drain(absl::Duration budget);
 
  private:
