@@ -60,7 +60,7 @@ struct Config {
   int cache_items_max = 0;
   absl::Duration recent_likes_ttl;
   absl::Duration recent_likes_fresh;
-  int recent_likes_users_max = 0;
+  int recent_likes_max = 0;
 
   // Limits.
   int rate_limit_requests = 0;  // 0: no limit.

@@ -55,7 +55,7 @@ TEST_CASE("with no source at all every setting has its default") {
   CHECK(config.rate_limit_requests == 100);
   CHECK(config.rate_limit_window == absl::Minutes(1));
   CHECK(config.default_deadline == absl::Seconds(5));
-  CHECK(config.receive_bytes_max == 4 << 20);
+  CHECK(config.receive_bytes_max == 1 << 20);
   CHECK(loaded->warnings.empty());
   CHECK(loaded->effective.size() == Settings().size());
   CHECK(SourceOf(*loaded, "DATA_DIR") == "default");

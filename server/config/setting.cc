@@ -132,14 +132,16 @@ std::vector<Setting> MakeSettings() {
        .help =
            "How long after it was last seen in the store a cached like may answer HasLiked. Not "
            "above RECENT_LIKES_TTL."},
-      {.name = "RECENT_LIKES_USERS_MAX",
+      {.name = "RECENT_LIKES_MAX",
        .group = "Cache",
-       .field = &Config::recent_likes_users_max,
-       .default_text = "100000",
-       .min = 1,
-       .max = 10'000'000,
-       .unit = "users",
-       .help = "Users whose recent likes the cache inside this process holds."},
+       .field = &Config::recent_likes_max,
+       .default_text = "500000",
+       .min = 100'000,
+       .max = 100'000'000,
+       .unit = "likes",
+       .help = "Recent likes, of all users, that the cache inside this process holds; 260 bytes "
+               "each at "
+               "most."},
 
       {.name = "RATE_LIMIT_REQUESTS",
        .group = "Limits",
@@ -177,11 +179,13 @@ std::vector<Setting> MakeSettings() {
       {.name = "RECEIVE_BYTES_MAX",
        .group = "Limits",
        .field = &Config::receive_bytes_max,
-       .default_text = "4194304",
-       .min = 65536,
+       .default_text = "1048576",
+       .min = 262'144,
        .max = 64 << 20,
        .unit = "bytes",
-       .help = "The largest request message; a larger one is refused before it is parsed."},
+       .help = "The largest request message; a larger one is refused before it is parsed, since "
+               "parsing "
+               "takes many times its memory. The largest valid request has less than 262144."},
       {.name = "DEFAULT_DEADLINE_SECONDS",
        .group = "Limits",
        .field = &Config::default_deadline,
