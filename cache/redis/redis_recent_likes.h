@@ -1,0 +1,60 @@
+// RedisRecentLikes: RecentLikes in Redis, shared by all servers.
+//
+// A user has three keys in one slot (keys.h): the likes with the time of their verification as
+// score, the traces of unlikes, and the versions that put facts in order. Find is one ZMSCORE;
+// Record is the script RecordLikes, which is recent_set.h again. docs/decisions/ says why three.
+//
+// Redis may lose a user's keys at any time, and with them the traces of unlikes. When a connection
+// shows another run of Redis, likes verified before are not taken from then on. Of an eviction
+// nothing is known: a like that is on its way while the traces of its user are evicted can come
+// back, until it is verified again or fresh_for has passed.
+//
+// Threads and ownership: as RedisCountCache.
+#ifndef COUNTER_CACHE_REDIS_REDIS_RECENT_LIKES_H_
+#define COUNTER_CACHE_REDIS_REDIS_RECENT_LIKES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/task.h"
+#include "cache/recent_likes.h"
+#include "cache/redis/channel.h"
+#include "cache/redis/keys.h"
+
+namespace counter::redis {
+
+struct RedisRecentLikesOptions {
+  absl::Duration ttl = absl::Hours(24);  // RECENT_LIKES_TTL, after a set's last change.
+  int64_t likes_max = 1000;              // Of each user.
+  int64_t traces_max = 1000;             // Of each user.
+  absl::Duration trace_life = kUnlikeTraceLife;
+  absl::Duration fresh_for = absl::Minutes(5);
+  absl::Duration budget = absl::Milliseconds(20);  // Of one call.
+};
+
+class RedisRecentLikes final : public RecentLikes {
+ public:
+  RedisRecentLikes(Channel& channel, const Keys& keys, const Clock& clock,
+                   RedisRecentLikesOptions options = {});
+
+  Task<std::vector<std::optional<absl::Time>>> Find(UserId user, std::vector<Item> items) override;
+  Task<> Record(UserId user, std::vector<LikeFact> facts) override;
+
+  // Redis may have lost its traces: likes verified up to now are refused from now on.
+  void OnNewRun();
+
+ private:
+  Channel& channel_;
+  const Keys& keys_;
+  const Clock& clock_;
+  const RedisRecentLikesOptions options_;
+  std::atomic<int64_t> refused_up_to_us_ = 0;
+};
+
+}  // namespace counter::redis
+
+#endif  // COUNTER_CACHE_REDIS_REDIS_RECENT_LIKES_H_

@@ -1,0 +1,254 @@
+#include "cache/redis/scripts.h"
+
+#include <openssl/evp.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace counter::redis {
+namespace {
+
+std::string Sha1Hex(const std::string& text) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  if (EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha1(), nullptr) != 1) std::abort();
+  return absl::BytesToHexString({reinterpret_cast<const char*>(digest), size});
+}
+
+// allow-oom: with no memory left, a put must still be able to replace what is known to be old. It
+// makes no key, and what it replaces is as large as what it writes.
+//
+// KEYS: of the items; a key may come again. ARGV, five a key: count, version, read_at in us, token
+// (0: none), how long the value may live in ms (0: it has ended already).
+// Returns for each key what came of it, as CountPutStep::Effect: 0 nothing, 1 raised the minimum,
+// 2 dropped the lease, 3 stored, 4 refreshed.
+constexpr char kPutCounts[] = R"lua(#!lua flags=allow-oom
+local function newer(a, b)
+  if #a ~= #b then return #a > #b end
+  return a > b
+end
+local function store(key, text, life)
+  if life > 0 then redis.call('SET', key, text, 'PX', life) else redis.call('DEL', key) end
+end
+local function put(key, count, version, read_at, token, life)
+  local there = redis.pcall('GET', key)
+  if not there then return 0 end
+  if type(there) == 'table' then redis.call('DEL', key) return 0 end
+  local text = count .. '@' .. version .. '@' .. read_at
+  local lease, minimum = string.match(there, '^!(%d+)@(%d+)$')
+  if lease then
+    if token == lease then
+      if newer(minimum, version) then redis.call('DEL', key) return 2 end
+      store(key, text, life)
+      return 3
+    end
+    if not newer(version, minimum) then return 0 end
+    redis.call('SET', key, '!' .. lease .. '@' .. version, 'KEEPTTL')
+    return 1
+  end
+  local old_version, old_read_at = string.match(there, '^%d+@(%d+)@(%d+)$')
+  if not old_version then redis.call('DEL', key) return 0 end
+  if newer(version, old_version) then store(key, text, life) return 3 end
+  if version ~= old_version or not newer(read_at, old_read_at) then return 0 end
+  local count_known = string.match(there, '^(%d+)@')
+  store(key, count_known .. '@' .. version .. '@' .. read_at,
+        math.max(life, redis.call('PTTL', key)))
+  return 4
+end
+local effects = {}
+for i = 1, #KEYS do
+  local a = 5 * (i - 1)
+  effects[i] = put(KEYS[i], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4],
+                   tonumber(ARGV[a + 5]))
+end
+return effects
+)lua";
+
+// allow-oom: a record that holds an unlike must be able to end a like. The set is bounded.
+//
+// KEYS: likes, unlikes, versions of one user. ARGV: now in us, life of the set in ms, life of a
+// trace in us, likes at most, traces at most, then four a fact: member, liked (1 or 0), version,
+// verified in us. Returns how many facts were taken.
+//
+// The field '' of versions: likes verified up to then are refused, because a trace that would have
+// refused them had to go.
+constexpr char kRecordLikes[] = R"lua(#!lua flags=allow-oom
+local likes, unlikes, versions = KEYS[1], KEYS[2], KEYS[3]
+local time = redis.call('TIME')
+local now = math.max(tonumber(ARGV[1]), time[1] * 1000000 + time[2])
+local life, trace_life = tonumber(ARGV[2]), tonumber(ARGV[3])
+local likes_max, traces_max = tonumber(ARGV[4]), tonumber(ARGV[5])
+local function newer(a, b)
+  if #a ~= #b then return #a > #b end
+  return a > b
+end
+local function forget(set, members)
+  for i = 1, #members, 100 do
+    local last = math.min(i + 99, #members)
+    redis.call('ZREM', set, unpack(members, i, last))
+    redis.call('HDEL', versions, unpack(members, i, last))
+  end
+end
+local refused_up_to = tonumber(redis.call('HGET', versions, '') or -1)
+local taken = 0
+for a = 6, #ARGV, 4 do
+  local member, liked, version = ARGV[a], ARGV[a + 1] == '1', ARGV[a + 2]
+  local verified = math.min(tonumber(ARGV[a + 3]), now)
+  local verified_text = string.format('%.0f', verified)
+  local refused = liked and (now - verified >= trace_life or verified <= refused_up_to)
+  local known = not refused and redis.call('HGET', versions, member)
+  if known then
+    local known_version, known_verified = string.match(known, '^(%d+)@(%d+)$')
+    refused = newer(known_version, version) or
+        (version == known_version and not newer(verified_text, known_verified))
+  end
+  if not refused then
+    redis.call('HSET', versions, member, version .. '@' .. verified_text)
+    redis.call('ZADD', liked and likes or unlikes,
+               liked and verified_text or string.format('%.0f', now), member)
+    redis.call('ZREM', liked and unlikes or likes, member)
+    taken = taken + 1
+  end
+end
+forget(unlikes, redis.call('ZRANGE', unlikes, '-inf', string.format('%.0f', now - trace_life),
+                           'BYSCORE'))
+local traces_over = redis.call('ZCARD', unlikes) - traces_max
+if traces_over > 0 then
+  local youngest = redis.call('ZRANGE', unlikes, traces_over - 1, traces_over - 1, 'WITHSCORES')
+  forget(unlikes, redis.call('ZRANGE', unlikes, 0, traces_over - 1))
+  if tonumber(youngest[2]) > refused_up_to then
+    redis.call('HSET', versions, '', string.format('%.0f', tonumber(youngest[2])))
+  end
+end
+local likes_over = redis.call('ZCARD', likes) - likes_max
+if likes_over > 0 then forget(likes, redis.call('ZRANGE', likes, 0, likes_over - 1)) end
+-- Redis may evict one of the keys without the others: then versions would grow without an end.
+local held = redis.call('ZCARD', likes) + redis.call('ZCARD', unlikes)
+if redis.call('HLEN', versions) > held + 100 then redis.call('DEL', likes, unlikes, versions) end
+if taken > 0 then
+  redis.call('PEXPIRE', likes, life)
+  redis.call('PEXPIRE', unlikes, life)
+  redis.call('PEXPIRE', versions, life)
+end
+return taken
+)lua";
+
+// KEYS: of the users. ARGV: limit, length of a window in ms, then one a key: likes asked for.
+// Returns three a key: granted, used in all, the instant at which the window ends in ms since 1970;
+// that also names the window.
+//
+// A key that is no count, or would end never or later than a window can, is damage: a new window
+// begins, so that nobody is locked out.
+constexpr char kReserveLikes[] = R"lua(#!lua
+local limit, length = tonumber(ARGV[1]), tonumber(ARGV[2])
+local result = {}
+for i = 1, #KEYS do
+  local key, likes = KEYS[i], tonumber(ARGV[i + 2])
+  local text = redis.pcall('GET', key)
+  local used = type(text) == 'string' and #text <= 15 and string.match(text, '^%d+$') and
+      tonumber(text)
+  local left = used and redis.call('PTTL', key)
+  local granted
+  if used and left >= 0 and left <= length then
+    granted = math.max(math.min(likes, limit - used), 0)
+    used = used + granted
+    if granted > 0 then redis.call('INCRBY', key, granted) end
+  else
+    granted = math.min(likes, limit)
+    used = granted
+    redis.call('SET', key, string.format('%.0f', used), 'PX', length)
+  end
+  result[3 * i - 2], result[3 * i - 1] = granted, used
+  result[3 * i] = redis.call('PEXPIRETIME', key)
+end
+local time = redis.call('TIME')
+result[3 * #KEYS + 1] = time[1] * 1000 + math.floor(time[2] / 1000)
+return result
+)lua";
+
+// KEYS: of the users. ARGV, two a key: likes to take back, name of their window. Returns how many
+// were taken back, over all keys.
+constexpr char kGiveBackLikes[] = R"lua(#!lua
+local taken = 0
+for i = 1, #KEYS do
+  local key, likes, window = KEYS[i], tonumber(ARGV[2 * i - 1]), ARGV[2 * i]
+  if string.format('%.0f', redis.call('PEXPIRETIME', key)) == window then
+    local text = redis.pcall('GET', key)
+    local used = type(text) == 'string' and string.match(text, '^%d+$') and tonumber(text)
+    local back = used and math.min(likes, used) or 0
+    if back > 0 then redis.call('DECRBY', key, string.format('%.0f', back)) end
+    taken = taken + back
+  end
+end
+return taken
+)lua";
+
+std::vector<absl::string_view> Parts(absl::string_view command, absl::string_view script,
+                                     absl::string_view key_count, const ScriptCall& call) {
+  std::vector<absl::string_view> parts = {command, script, key_count};
+  parts.reserve(parts.size() + call.keys.size() + call.args.size());
+  for (const std::string& key : call.keys) parts.emplace_back(key);
+  for (const std::string& arg : call.args) parts.emplace_back(arg);
+  return parts;
+}
+
+void AddCall(absl::string_view command, absl::string_view script, const ScriptCall& call,
+             Commands& commands) {
+  const std::string key_count = absl::StrCat(call.keys.size());
+  commands.Add(Parts(command, script, key_count, call));
+}
+
+}  // namespace
+
+Script::Script(std::string text) : text_(std::move(text)), digest_(Sha1Hex(text_)) {}
+
+const Script& PutCountsScript() {
+  static const Script script(kPutCounts);
+  return script;
+}
+
+const Script& RecordLikesScript() {
+  static const Script script(kRecordLikes);
+  return script;
+}
+
+const Script& ReserveLikesScript() {
+  static const Script script(kReserveLikes);
+  return script;
+}
+
+const Script& GiveBackLikesScript() {
+  static const Script script(kGiveBackLikes);
+  return script;
+}
+
+std::vector<const Script*> AllScripts() {
+  return {&PutCountsScript(), &RecordLikesScript(), &ReserveLikesScript(), &GiveBackLikesScript()};
+}
+
+Task<Answer> AskScript(Channel& channel, const Script& script, std::vector<ScriptCall> calls,
+                       MonotonicTime deadline) {
+  Commands commands;
+  for (const ScriptCall& call : calls) AddCall("EVALSHA", script.digest(), call, commands);
+  Task<Answer> ask = Ask(channel, std::move(commands), deadline);
+  Answer answer = co_await std::move(ask);
+  if (!answer) co_return answer;
+
+  std::vector<size_t> unknown;
+  for (size_t i = 0; i < answer->size(); ++i) {
+    if ((*answer)[i].is_error("NOSCRIPT")) unknown.push_back(i);
+  }
+  if (unknown.empty()) co_return answer;
+  Commands again;
+  for (const size_t i : unknown) AddCall("EVAL", script.text(), calls[i], again);
+  Task<Answer> ask_again = Ask(channel, std::move(again), deadline);
+  Answer second = co_await std::move(ask_again);
+  if (!second) co_return std::nullopt;
+  for (size_t i = 0; i < unknown.size(); ++i) (*answer)[unknown[i]] = std::move((*second)[i]);
+  co_return answer;
+}
+
+}  // namespace counter::redis

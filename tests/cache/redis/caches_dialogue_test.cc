@@ -1,0 +1,343 @@
+// The three caches as dialogues with a scripted Redis, gone wrong at each step: whatever is
+// answered, or not, they answer.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "absl/strings/match.h"
+#include "base/clock.h"
+#include "cache/redis/redis_count_cache.h"
+#include "cache/redis/redis_rate_limiter.h"
+#include "cache/redis/redis_recent_likes.h"
+#include "cache/redis/scripts.h"
+#include "tests/cache/redis/scripted_channel.h"
+
+namespace counter::redis::testing {
+namespace {
+
+using Kind = CountLookup::Kind;
+using Lookups = std::vector<CountLookup>;
+constexpr Item kItem{ItemType{1}, 456};
+constexpr Item kOther{ItemType{1}, 457};
+constexpr Item kThird{ItemType{2}, 456};
+constexpr UserId kUser{123};
+
+std::vector<Answer> Wrong() {
+  return {std::nullopt,
+          std::vector<Reply>{Error("ERR what")},
+          std::vector<Reply>{Nil()},
+          std::vector<Reply>{Integer(1)},
+          std::vector<Reply>{Array({})},
+          std::vector<Reply>{Array({Nil(), Integer(1), Error("ERR x"), Array({})})}};
+}
+
+struct Fixture {
+  std::string Value(int64_t count, int64_t version) {
+    return std::to_string(count) + "@" + std::to_string(version) + "@" +
+           std::to_string(absl::ToUnixMicros(clock.WallNow()));
+  }
+  CountPut Put(const Item& item, FillToken token = 0) {
+    return {{item, 5, 10, clock.WallNow()}, token};
+  }
+
+  ManualClock clock;
+  ScriptedChannel channel;
+  Keys keys{{{1, "post"}, {2, "reel"}}};
+  RedisCountCache counts{channel, keys, clock};
+  RedisRecentLikes likes{channel, keys, clock};
+  RedisRateLimiter limiter{channel, clock, {.limit = 10}};
+};
+
+// ---- Counts ------------------------------------------------------------------------------------
+
+TEST_CASE("redis counts: hits take one round trip, what is missing a second for a lease") {
+  Fixture fixture;
+  Started<Lookups> get(fixture.counts.Get({kItem, kOther, kThird}));
+  CHECK(fixture.channel.Commands() ==
+        std::vector<std::vector<std::string>>{
+            {"MGET", "counter:post:456", "counter:post:457", "counter:reel:456"}});
+  fixture.channel.Reply({{Array({Text(fixture.Value(7, 10)), Nil(), Text("!99@5")})}});
+  const auto leases = fixture.channel.Commands();
+  REQUIRE(leases.size() == 1);
+  CHECK(leases[0][0] == "SET");
+  CHECK(leases[0][1] == "counter:post:457");
+  CHECK(std::vector<std::string>(leases[0].begin() + 3, leases[0].end()) ==
+        std::vector<std::string>{"NX", "GET", "PX", "3000"});
+  fixture.channel.Reply({{Nil()}});
+  REQUIRE(get.ended());
+  CHECK(get.value()[0].kind == Kind::kHit);
+  CHECK(get.value()[0].entry.count == 7);
+  CHECK(get.value()[1].kind == Kind::kLease);
+  CHECK(leases[0][2] == "!" + std::to_string(get.value()[1].token) + "@0");
+  CHECK(get.value()[2].kind == Kind::kMiss);
+}
+
+TEST_CASE("redis counts: who finds something where nothing was takes it and no lease") {
+  Fixture fixture;
+  Started<Lookups> get(fixture.counts.Get({kItem, kOther}));
+  fixture.channel.Reply({{Array({Nil(), Nil()})}});
+  fixture.channel.Reply({{Text(fixture.Value(3, 9)), Text("!99@0")}});
+  REQUIRE(get.ended());
+  CHECK(get.value()[0].kind == Kind::kHit);
+  CHECK(get.value()[1].kind == Kind::kMiss);
+}
+
+TEST_CASE("redis counts: whatever the first answer is, a get answers without inventing") {
+  for (Answer& wrong : Wrong()) {
+    Fixture fixture;
+    Started<Lookups> get(fixture.counts.Get({kItem}));
+    fixture.channel.Reply(std::move(wrong));
+    while (fixture.channel.has_request()) fixture.channel.Reply(std::nullopt);
+    REQUIRE(get.ended());
+    CHECK(get.value()[0].kind == Kind::kMiss);
+  }
+}
+
+TEST_CASE("redis counts: when the second answer fails, the hits of the first stand") {
+  std::vector<Answer> wrong = {std::nullopt, std::vector<Reply>{Error("OOM command not allowed")},
+                               std::vector<Reply>{Integer(3)}, std::vector<Reply>{Status("OK")}};
+  for (Answer& second : wrong) {
+    Fixture fixture;
+    Started<Lookups> get(fixture.counts.Get({kItem, kOther}));
+    fixture.channel.Reply({{Array({Text(fixture.Value(7, 10)), Nil()})}});
+    fixture.channel.Reply(std::move(second));
+    REQUIRE(get.ended());
+    CHECK(get.value()[0].kind == Kind::kHit);
+    CHECK(get.value()[1].kind == Kind::kMiss);
+  }
+}
+
+TEST_CASE("redis counts: both round trips share one budget") {
+  Fixture fixture;
+  const MonotonicTime deadline = fixture.clock.MonotonicNow() + absl::Milliseconds(20);
+  Started<Lookups> get(fixture.counts.Get({kItem}));
+  CHECK(fixture.channel.deadline() == deadline);
+  fixture.clock.Advance(absl::Milliseconds(15));
+  fixture.channel.Reply({{Array({Nil()})}});
+  CHECK(fixture.channel.deadline() == deadline);
+  fixture.channel.Reply(std::nullopt);
+  CHECK(get.ended());
+}
+
+TEST_CASE("redis counts: something foreign under a key is a miss and is deleted") {
+  const bool in_first = GENERATE(true, false);
+  Fixture fixture;
+  Started<Lookups> get(fixture.counts.Get({kItem}));
+  if (in_first) {
+    fixture.channel.Reply({{Array({Text("1000000")})}});
+  } else {
+    fixture.channel.Reply({{Array({Nil()})}});  // MGET of a list.
+    fixture.channel.Reply({{Error("WRONGTYPE Operation against a key")}});
+  }
+  REQUIRE(get.ended());
+  CHECK(get.value()[0].kind == Kind::kMiss);
+  REQUIRE(fixture.channel.has_request());
+  CHECK(fixture.channel.Commands() ==
+        std::vector<std::vector<std::string>>{{"DEL", "counter:post:456"}});
+  CHECK(fixture.counts.Stats().damaged == 1);
+}
+
+TEST_CASE("redis counts: a value read longer ago than any value lives is not believed") {
+  Fixture fixture;
+  const std::string value = fixture.Value(7, 10);
+  fixture.clock.Advance(absl::Hours(1) * 1.11);
+  Started<Lookups> get(fixture.counts.Get({kItem}));
+  fixture.channel.Reply({{Array({Text(value)})}});
+  REQUIRE(get.ended());
+  CHECK(get.value()[0].kind == Kind::kMiss);
+}
+
+TEST_CASE("redis counts: a channel that is not usable is not asked") {
+  Fixture fixture;
+  fixture.channel.set_usable(false);
+  Started<Lookups> get(fixture.counts.Get({kItem}));
+  Started<bool> put(fixture.counts.Put({fixture.Put(kItem)}));
+  REQUIRE(get.ended());
+  REQUIRE(put.ended());
+  CHECK(get.value()[0].kind == Kind::kMiss);
+  CHECK_FALSE(put.value());
+  CHECK_FALSE(fixture.channel.has_request());
+}
+
+TEST_CASE("redis counts: a put of a batch is one script call of all its keys") {
+  Fixture fixture;
+  Started<bool> put(fixture.counts.Put({fixture.Put(kItem, 77), fixture.Put(kThird)}));
+  const auto commands = fixture.channel.Commands();
+  REQUIRE(commands.size() == 1);
+  CHECK(commands[0][0] == "EVALSHA");
+  CHECK(commands[0][1] == PutCountsScript().digest());
+  CHECK(commands[0][2] == "2");
+  CHECK(commands[0][3] == "counter:post:456");
+  CHECK(commands[0][5] == "5");
+  CHECK(commands[0][6] == "10");
+  CHECK(commands[0][8] == "77");
+  fixture.channel.Reply({{Array({Integer(3), Integer(0)})}});
+  REQUIRE(put.ended());
+  CHECK(put.value());
+}
+
+TEST_CASE("redis counts: large batches are split, so that Redis is not held up") {
+  Fixture fixture;
+  std::vector<CountPut> puts;
+  for (int64_t id = 1; id <= 250; ++id) puts.push_back(fixture.Put({ItemType{1}, id}));
+  Started<bool> put(fixture.counts.Put(puts));
+  CHECK(fixture.channel.Commands().size() == 3);
+  fixture.channel.Reply({{Array({}), Array({}), Array({})}});
+  CHECK(put.ended());
+  CHECK(put.value());
+}
+
+TEST_CASE("redis counts: K23: a script that was forgotten is sent whole, the others not again") {
+  Fixture fixture;
+  std::vector<CountPut> puts;
+  for (int64_t id = 1; id <= 150; ++id) puts.push_back(fixture.Put({ItemType{1}, id}));
+  Started<bool> put(fixture.counts.Put(puts));
+  fixture.channel.Reply({{Array({}), Error("NOSCRIPT No matching script. Please use EVAL.")}});
+  const auto again = fixture.channel.Commands();
+  REQUIRE(again.size() == 1);
+  CHECK(again[0][0] == "EVAL");
+  CHECK(again[0][1] == PutCountsScript().text());
+  CHECK(again[0][3] == "counter:post:101");
+  SECTION("and then it is acknowledged") {
+    fixture.channel.Reply({{Array({})}});
+    CHECK(put.value());
+  }
+  SECTION("or is not") {
+    fixture.channel.Reply(GENERATE(Answer(), Answer({Error("NOSCRIPT again")})));
+    CHECK_FALSE(put.value());
+  }
+  CHECK_FALSE(fixture.channel.has_request());
+}
+
+TEST_CASE("redis counts: a put that was not acknowledged whole is not acknowledged") {
+  std::vector<Answer> wrong = {std::nullopt, std::vector<Reply>{Error("READONLY")},
+                               std::vector<Reply>{Nil()}};
+  for (Answer& answer : wrong) {
+    Fixture fixture;
+    Started<bool> put(fixture.counts.Put({fixture.Put(kItem)}));
+    fixture.channel.Reply(std::move(answer));
+    REQUIRE(put.ended());
+    CHECK_FALSE(put.value());
+    CHECK(fixture.counts.Stats().puts_lost == 1);
+  }
+}
+
+TEST_CASE("redis counts: rule 6: puts of the last 10 s are remembered, acknowledged or not") {
+  Fixture fixture;
+  Started<bool> first(fixture.counts.Put({fixture.Put(kItem)}));
+  fixture.channel.Reply(std::nullopt);
+  fixture.clock.Advance(absl::Seconds(8));
+  Started<bool> second(fixture.counts.Put({fixture.Put(kOther)}));
+  fixture.channel.Reply({{Array({Integer(3)})}});
+  CHECK(fixture.counts.RecentlyPut().size() == 2);
+  fixture.clock.Advance(absl::Seconds(8));
+  CHECK(fixture.counts.RecentlyPut() == std::vector<Item>{kOther});
+}
+
+// ---- Recent likes ------------------------------------------------------------------------------
+
+using Found = std::vector<std::optional<absl::Time>>;
+
+TEST_CASE("redis recent likes: find asks once for all items") {
+  Fixture fixture;
+  Started<Found> find(fixture.likes.Find(kUser, {kItem, kThird, kOther}));
+  CHECK(fixture.channel.Commands() ==
+        std::vector<std::vector<std::string>>{
+            {"ZMSCORE", "recent_likes:{123}", "post:456", "reel:456", "post:457"}});
+  const int64_t now_us = absl::ToUnixMicros(fixture.clock.WallNow());
+  fixture.channel.Reply({{Array({Text(std::to_string(now_us - 5)), Nil(), Text("12")})}});
+  REQUIRE(find.ended());
+  CHECK(find.value()[0] == absl::FromUnixMicros(now_us - 5));
+  CHECK_FALSE(find.value()[1]);
+  CHECK_FALSE(find.value()[2]);  // Verified in 1970.
+}
+
+TEST_CASE("redis recent likes: whatever is answered, nothing is invented") {
+  std::vector<Answer> answers = Wrong();
+  answers.push_back(std::vector<Reply>{Array({Text("nan")})});
+  answers.push_back(std::vector<Reply>{Array({Text("inf")})});
+  answers.push_back(std::vector<Reply>{Array({Text("post")})});
+  for (Answer& wrong : answers) {
+    Fixture fixture;
+    Started<Found> find(fixture.likes.Find(kUser, {kItem}));
+    fixture.channel.Reply(std::move(wrong));
+    REQUIRE(find.ended());
+    CHECK_FALSE(find.value()[0]);
+  }
+}
+
+TEST_CASE("redis recent likes: after another run likes verified before it are not sent") {
+  Fixture fixture;
+  const absl::Time before = fixture.clock.WallNow();
+  fixture.likes.OnNewRun();
+  fixture.clock.Advance(absl::Seconds(1));
+  Spawn(fixture.likes.Record(kUser, {{kItem, true, 10, before}}));
+  CHECK_FALSE(fixture.channel.has_request());
+  Spawn(fixture.likes.Record(kUser, {{kItem, false, 10, before}}));
+  REQUIRE(fixture.channel.has_request());
+  fixture.channel.Reply(std::nullopt);
+  Spawn(fixture.likes.Record(kUser, {{kItem, true, 10, fixture.clock.WallNow()}}));
+  REQUIRE(fixture.channel.has_request());
+  fixture.channel.Reply({{Integer(1)}});
+}
+
+// ---- Rate limiter ------------------------------------------------------------------------------
+
+using Grants = std::vector<LikeGrant>;
+
+TEST_CASE("redis limiter: one call reserves for all users") {
+  Fixture fixture;
+  Started<Grants> reserve(fixture.limiter.Reserve({{kUser, 3}, {UserId{5}, 4}}));
+  const auto commands = fixture.channel.Commands();
+  REQUIRE(commands.size() == 1);
+  CHECK(
+      std::vector<std::string>(commands[0].begin() + 2, commands[0].end()) ==
+      std::vector<std::string>{"2", "rate:{123}:likes", "rate:{5}:likes", "10", "60000", "3", "4"});
+  fixture.channel.Reply(
+      {{Array({Integer(3), Integer(3), Integer(1'700'000'060'000), Integer(0), Integer(10),
+               Integer(1'700'000'001'000), Integer(1'700'000'000'000)})}});
+  REQUIRE(reserve.ended());
+  CHECK(reserve.value()[0].granted == 3);
+  CHECK(reserve.value()[0].remaining == 7);
+  CHECK(reserve.value()[0].resets_after == absl::Seconds(60));
+  CHECK(reserve.value()[1].granted == 0);
+  CHECK(reserve.value()[1].remaining == 0);
+  CHECK(reserve.value()[1].resets_after == absl::Seconds(1));
+}
+
+TEST_CASE("redis limiter: whatever is answered, the limit inside the process holds instead") {
+  for (const Answer& wrong : Wrong()) {
+    Fixture fixture;
+    int64_t granted = 0;
+    for (int i = 0; i < 8; ++i) {
+      Started<Grants> reserve(fixture.limiter.Reserve({{kUser, 3}}));
+      fixture.channel.Reply(wrong);
+      REQUIRE(reserve.ended());
+      granted += reserve.value()[0].granted;
+    }
+    CHECK(granted == 10);
+    CHECK(fixture.limiter.fallbacks() == 8);
+  }
+}
+
+TEST_CASE("redis limiter: a refund goes to where the grant came from") {
+  Fixture fixture;
+  Started<Grants> local(fixture.limiter.Reserve({{kUser, 10}}));
+  fixture.channel.Reply(std::nullopt);
+  Spawn(fixture.limiter.GiveBack({{kUser, 4, local.value()[0].window}}));
+  CHECK_FALSE(fixture.channel.has_request());
+  Started<Grants> again(fixture.limiter.Reserve({{kUser, 10}}));
+  fixture.channel.Reply(std::nullopt);
+  CHECK(again.value()[0].granted == 4);
+
+  Spawn(fixture.limiter.GiveBack({{kUser, 4, 1'700'000'060'000}}));
+  REQUIRE(fixture.channel.has_request());
+  const auto commands = fixture.channel.Commands();
+  CHECK(commands[0].back() == "1700000060000");
+  fixture.channel.Reply(std::nullopt);
+}
+
+}  // namespace
+}  // namespace counter::redis::testing

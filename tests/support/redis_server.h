@@ -1,0 +1,73 @@
+// RedisServer: a real Redis of a test's own, on a free port of 127.0.0.1 and a folder of its own.
+//
+// It writes nothing to disk and starts empty, also after Restart(). What a test does to it beyond
+// stopping and starting goes through Command(). It needs redis-server of Debian's package of that
+// name in the PATH (or named by REDIS_SERVER).
+//
+// Threads: as CounterServer: Start, Restart, Kill9 and the destructor from one thread, which must
+// live as long as the server; the rest from any thread meanwhile.
+#ifndef COUNTER_TESTS_SUPPORT_REDIS_SERVER_H_
+#define COUNTER_TESTS_SUPPORT_REDIS_SERVER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace counter::testing {
+
+class RedisServer {
+ public:
+  struct Options {
+    std::vector<std::string> args;  // After those that every test needs: {"--maxmemory", "2mb"}.
+    std::string password;           // For Command(), if args ask for one.
+    // Serves TLS on tls_port() too, with a certificate of its own for localhost and 127.0.0.1.
+    bool tls = false;
+  };
+
+  // Starts and waits until it answers.
+  static absl::StatusOr<std::unique_ptr<RedisServer>> Start(Options options);
+  static absl::StatusOr<std::unique_ptr<RedisServer>> Start() { return Start(Options()); }
+
+  ~RedisServer() = default;  // Kills it.
+  RedisServer(const RedisServer&) = delete;
+  RedisServer& operator=(const RedisServer&) = delete;
+
+  int port() const { return port_; }
+  std::string url() const;
+  int tls_port() const { return tls_port_; }
+  std::string ca_file() const;  // Vouches for its certificate.
+
+  void Kill9();
+  void Pause();     // SIGSTOP: connections stand, nothing is answered.
+  void Continue();  // SIGCONT.
+  // Starts it again, empty, on the same port, and waits until it answers. Requires that it has
+  // ended.
+  absl::Status Restart();
+
+  // One command on a connection of its own; the reply as text: an integer in digits, "(nil)",
+  // elements of an array in lines, an error as Redis writes it, with a leading "-". "-NOCONNECTION"
+  // if there was no whole answer in 5 s.
+  std::string Command(const std::vector<std::string>& parts) const;
+
+ private:
+  explicit RedisServer(Options options) : options_(std::move(options)) {}
+  absl::Status Spawn();
+  absl::Status MakeCertificate();
+
+  TempDir temp_;
+  const Options options_;
+  std::optional<Process> process_;
+  int port_ = 0;
+  int tls_port_ = 0;
+};
+
+}  // namespace counter::testing
+
+#endif  // COUNTER_TESTS_SUPPORT_REDIS_SERVER_H_
