@@ -1,0 +1,74 @@
+// LikeReader: answers the store's reads from one connection.
+//
+// Use it between BeginSnapshot() and EndSnapshot(): everything in between sees one committed state
+// of the file, at least as new as the last commit before BeginSnapshot.
+//
+// Errors: BeginSnapshot may be kept out by another process's lock for a while and says kBusy; every
+// fault of the database after it is kStoreUnavailable.
+//
+// Threads: one. Ownership: owns its connection.
+#ifndef COUNTER_STORAGE_SQLITE_LIKE_READER_H_
+#define COUNTER_STORAGE_SQLITE_LIKE_READER_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/call_limits.h"
+#include "base/clock.h"
+#include "storage/like_store.h"
+#include "storage/sqlite/database.h"
+
+namespace counter::sqlite {
+
+class LikeReader {
+ public:
+  // Requires a database with the schema. `clock` must outlive the reader.
+  LikeReader(std::unique_ptr<Database> database, const Clock& clock);
+
+  DatabaseCode BeginSnapshot();
+  void EndSnapshot();
+
+  absl::StatusOr<CountsRead> Counts(const std::vector<ItemRead>& items);
+  absl::StatusOr<PairsRead> HasLiked(UserId user, const std::vector<ItemRead>& items);
+  // One pass over the likes of the types that the page touches, whatever items_max is: ask for
+  // large pages. Memory grows with items_max alone. Ends early when the limits say so.
+  absl::StatusOr<AuditPage> Audit(const std::optional<Item>& after, int items_max,
+                                  const CallLimits& limits);
+
+ private:
+  struct Recount {
+    int64_t stored_count = 0;
+    int64_t stored_digest = 0;
+    int64_t actual_count = 0;
+    int64_t actual_digest = 0;
+  };
+  // The page's items, at most items_max: the smallest that were seen.
+  struct AuditRange {
+    Item after;  // Items up to this one are not in the page.
+    size_t items_max = 0;
+    absl::btree_map<Item, Recount> items;
+    bool more = false;  // Items above the page exist.
+
+    // The item's place in the page, or null if it is not of the page.
+    Recount* Find(const Item& item);
+  };
+  DatabaseCode LoadCounters(AuditRange& range);
+  absl::Status RecountLikes(AuditRange& range, const CallLimits& limits);
+
+  const std::unique_ptr<Database> database_;
+  const Clock& clock_;
+  absl::Time as_of_;
+  Statement select_counter_;
+  Statement select_pair_;
+  Statement scan_counters_;
+  Statement scan_likes_;
+};
+
+}  // namespace counter::sqlite
+
+#endif  // COUNTER_STORAGE_SQLITE_LIKE_READER_H_

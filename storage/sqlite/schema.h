@@ -1,0 +1,18 @@
+// The schema of the embedded store's file: makes it, checks it, and reads what names its history.
+#ifndef COUNTER_STORAGE_SQLITE_SCHEMA_H_
+#define COUNTER_STORAGE_SQLITE_SCHEMA_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "storage/sqlite/database.h"
+
+namespace counter::sqlite {
+
+// Makes the tables in an empty database, in one transaction, or checks that the database holds
+// tables of a version that this code knows. Returns the timeline id, which is made with the tables.
+absl::StatusOr<std::string> PrepareSchema(Database& database);
+
+}  // namespace counter::sqlite
+
+#endif  // COUNTER_STORAGE_SQLITE_SCHEMA_H_

@@ -1,0 +1,137 @@
+#include "storage/sqlite/sqlite_store.h"
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+#include "storage/sqlite/data_folder.h"
+#include "storage/sqlite/database.h"
+#include "storage/sqlite/read_pool.h"
+#include "storage/sqlite/schema.h"
+#include "storage/sqlite/write_loop.h"
+
+namespace counter {
+namespace {
+
+class SqliteStore final : public LikeStore {
+ public:
+  // What the store is made of, in the order in which it is needed.
+  struct Parts {
+    std::unique_ptr<sqlite::DataFolder> folder;
+    std::string timeline;
+    std::unique_ptr<sqlite::WriteLoop> writes;
+    std::unique_ptr<sqlite::ReadPool> reads;
+    std::unique_ptr<sqlite::ReadPool> audits;
+  };
+  explicit SqliteStore(Parts parts) : parts_(std::move(parts)) {}
+  ~SqliteStore() override { Stop(); }
+
+  Task<std::vector<absl::StatusOr<Applied>>> Apply(std::vector<Mutation> mutations,
+                                                   CallLimits limits) override {
+    return parts_.writes->Apply(std::move(mutations), std::move(limits));
+  }
+
+  // There is one copy of the data: every consistency reads it, and its answers are final.
+  Task<absl::StatusOr<CountsRead>> Counts(std::vector<ItemRead> items, Consistency,
+                                          CallLimits limits) override {
+    std::function<absl::StatusOr<CountsRead>(sqlite::LikeReader&)> read =
+        [items = std::move(items)](sqlite::LikeReader& reader) { return reader.Counts(items); };
+    return parts_.reads->Read(std::move(read), std::move(limits));
+  }
+
+  Task<absl::StatusOr<PairsRead>> HasLiked(UserId user, std::vector<ItemRead> items, Consistency,
+                                           CallLimits limits) override {
+    std::function<absl::StatusOr<PairsRead>(sqlite::LikeReader&)> read =
+        [user, items = std::move(items)](sqlite::LikeReader& reader) {
+          return reader.HasLiked(user, items);
+        };
+    return parts_.reads->Read(std::move(read), std::move(limits));
+  }
+
+  Task<absl::StatusOr<AuditPage>> Audit(std::optional<Item> after, int items_max,
+                                        CallLimits limits) override {
+    std::function<absl::StatusOr<AuditPage>(sqlite::LikeReader&)> read =
+        [after, items_max, limits](sqlite::LikeReader& reader) {
+          return reader.Audit(after, items_max, limits);
+        };
+    return parts_.audits->Read(std::move(read), std::move(limits));
+  }
+
+  std::string Timeline() const override { return parts_.timeline; }
+  absl::Status Health() const override { return parts_.writes->Health(); }
+
+  void Stop() override {
+    parts_.writes->Stop();
+    parts_.reads->Stop();
+    parts_.audits->Stop();
+  }
+
+ private:
+  Parts parts_;
+};
+
+absl::Status CannotOpen(const std::string& path, absl::string_view why) {
+  return MakeError(ErrorReason::kStoreUnavailable,
+                   absl::StrCat("cannot open the data file ", path, ": ", why));
+}
+
+absl::StatusOr<std::unique_ptr<sqlite::ReadPool>> StartReaders(const SqliteStoreOptions& options,
+                                                               int threads, int reads_max) {
+  sqlite::ReadPool::Options pool;
+  pool.path = options.path;
+  pool.threads = threads;
+  pool.reads_max = reads_max;
+  pool.page_cache_kib = options.page_cache_kib / 4;
+  pool.clock = options.clock;
+  pool.observer = options.observer;
+  return sqlite::ReadPool::Start(pool);
+}
+
+std::unique_ptr<sqlite::WriteLoop> StartWriter(const SqliteStoreOptions& options,
+                                               std::unique_ptr<sqlite::Database> database) {
+  sqlite::WriteLoop::Options loop;
+  loop.path = options.path;
+  loop.mutations_max = options.queue_mutations_max;
+  loop.batch_rows_max = options.batch_rows_max;
+  loop.page_cache_kib = options.page_cache_kib;
+  loop.checkpoint_pages = options.checkpoint_pages;
+  loop.probe_interval = options.probe_interval;
+  loop.clock = options.clock;
+  loop.observer = options.observer;
+  return std::make_unique<sqlite::WriteLoop>(std::move(database), loop);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LikeStore>> OpenSqliteStore(const SqliteStoreOptions& options) {
+  SqliteStore::Parts parts;
+  absl::StatusOr<std::unique_ptr<sqlite::DataFolder>> folder =
+      sqlite::DataFolder::Take(options.path);
+  if (!folder.ok()) return folder.status();
+  parts.folder = *std::move(folder);
+
+  std::string error;
+  std::unique_ptr<sqlite::Database> database = sqlite::Database::Open(
+      options.path, sqlite::Database::Use::kWrite, options.page_cache_kib, error);
+  if (database == nullptr) return CannotOpen(options.path, error);
+  absl::StatusOr<std::string> timeline = sqlite::PrepareSchema(*database);
+  if (!timeline.ok()) return timeline.status();
+  parts.timeline = *std::move(timeline);
+  absl::Status flushed = parts.folder->Flush();
+  if (!flushed.ok()) return flushed;
+
+  absl::StatusOr<std::unique_ptr<sqlite::ReadPool>> reads =
+      StartReaders(options, options.reader_threads, options.queue_reads_max);
+  if (!reads.ok()) return reads.status();
+  parts.reads = *std::move(reads);
+  absl::StatusOr<std::unique_ptr<sqlite::ReadPool>> audits =
+      StartReaders(options, 1, options.queue_audits_max);
+  if (!audits.ok()) return audits.status();
+  parts.audits = *std::move(audits);
+  parts.writes = StartWriter(options, std::move(database));
+  return std::make_unique<SqliteStore>(std::move(parts));
+}
+
+}  // namespace counter
