@@ -1,5 +1,8 @@
 #include "storage/postgres/sqlstate.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "base/error.h"
 
@@ -28,6 +31,19 @@ ErrorClass Classify(const ServerError& error) {
   return ErrorClass::kMisfit;
 }
 
+std::string SqlstateInText(absl::string_view text) {
+  constexpr size_t kCodeSize = 5;
+  const auto is_code = [](char c) { return absl::ascii_isdigit(c) || absl::ascii_isupper(c); };
+  for (size_t at = text.find(":  "); at != absl::string_view::npos; at = text.find(":  ", at + 1)) {
+    const absl::string_view code = text.substr(at + 3, kCodeSize);
+    if (code.size() == kCodeSize && std::all_of(code.begin(), code.end(), is_code) &&
+        absl::StartsWith(text.substr(at + 3 + kCodeSize), ":")) {
+      return std::string(code);
+    }
+  }
+  return "";
+}
+
 bool IsLastingRefusal(const ServerError& error) {
   // 28 wrong user or password, 3D000 no such database, 42501 no right to connect.
   return absl::StartsWith(error.sqlstate, "28") || error.sqlstate == "3D000" ||
@@ -35,7 +51,7 @@ bool IsLastingRefusal(const ServerError& error) {
 }
 
 bool IsRefusedStartupParameter(const ServerError& error) {
-  // The driver gives no SQLSTATE for errors of the start; pgbouncer's text is not translated.
+  // pgbouncer's code 08P01 says too little; its text is not translated.
   return absl::StrContains(error.message, "unsupported startup parameter");
 }
 

@@ -39,6 +39,10 @@ enum class ErrorClass {
 
 ErrorClass Classify(const ServerError& error);
 
+// The code in the driver's verbose text of an error, as "FATAL:  28P01: password ..."; empty if
+// there is none.
+std::string SqlstateInText(absl::string_view text);
+
 // Whether a new connection that fails so will go on failing until somebody changes something: a
 // wrong password, a missing database. A server that starts, stops or is full is not.
 bool IsLastingRefusal(const ServerError& error);

@@ -69,6 +69,14 @@ TEST_CASE("a wrong password lasts, a server that is starting or full does not") 
   CHECK_FALSE(IsLastingRefusal(Error("")));
 }
 
+TEST_CASE("the code of an error of the start is found in the driver's text") {
+  CHECK(SqlstateInText("connection to server at \"h\" failed: FATAL:  28P01: password wrong\n"
+                       "LOCATION:  auth_failed, auth.c:320") == "28P01");
+  CHECK(SqlstateInText("connection to server failed: Connection refused").empty());
+  CHECK(SqlstateInText("FATAL:  sorry: no").empty());
+  CHECK(SqlstateInText("FATAL:  2").empty());
+}
+
 TEST_CASE("a pooler shows by refusing a parameter of the start") {
   CHECK(
       IsRefusedStartupParameter({"08P01", true, "FATAL: unsupported startup parameter: options"}));

@@ -144,10 +144,13 @@ const Statement kSetForTransaction = {"counter_set_for_transaction",
                                       R"sql(
 SELECT set_config('synchronous_commit', 'on', true),
   set_config('plan_cache_mode', 'force_generic_plan', true),
+  set_config('enable_seqscan', 'off', true),
+  set_config('jit', 'off', true),
   set_config('statement_timeout', $1::int4::text, true),
   set_config('lock_timeout', $2::int4::text, true)
 )sql",
-                                      {TypeId::kInt4, TypeId::kInt4}};
+                                      {TypeId::kInt4, TypeId::kInt4},
+                                      false};
 
 const Statement kAskSession = {"counter_ask_session",
                                R"sql(
@@ -159,7 +162,8 @@ SELECT current_setting('server_version_num')::int4, pg_is_in_recovery(),
     ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END,
   current_setting('plan_cache_mode') = 'force_generic_plan', pg_backend_pid()
 )sql",
-                               {}};
+                               {},
+                               false};
 
 const Statement kAskSchema = {"counter_ask_schema",
                               R"sql(
@@ -169,7 +173,8 @@ SELECT (SELECT coalesce(max(number), 0) FROM counter_migrations)::int8,
    FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhrelid
    WHERE i.inhparent = 'user_likes'::regclass AND p.relname ~ '^user_likes_[0-9]+$')
 )sql",
-                              {}};
+                              {},
+                              false};
 
 std::string Milliseconds(absl::Duration duration) {
   return EncodeInt4(static_cast<int32_t>(absl::ToInt64Milliseconds(duration)));

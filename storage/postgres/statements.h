@@ -30,6 +30,7 @@ struct Statement {
   const char* name;  // Of the prepared statement.
   const char* sql;
   std::vector<TypeId> parameters;
+  bool prepared = true;  // On connections that have a session of their own.
 };
 
 // A statement with its parameters, in the binary format.
@@ -94,7 +95,6 @@ StatementCall AskSchema();
 absl::Status DecodeSession(const Table& table, int64_t backend_pid, SessionFacts& facts);
 absl::Status DecodeSchema(const Table& table, SessionFacts& facts);
 
-// Those worth preparing on a connection that has a session of its own.
 const std::vector<const Statement*>& PreparedStatements();
 
 }  // namespace counter::postgres

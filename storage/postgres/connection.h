@@ -1,0 +1,93 @@
+// Connection: one connection to PostgreSQL, in pipeline mode, on an Asio loop.
+//
+// Use it through a Link, which keeps one alive. It is the only file that knows libpq. It decides
+// nothing: what a result belongs to says pipeline_ledger.h, what an error means sqlstate.h, whether
+// the session is fit session_check.h.
+//
+// - It never blocks its loop: names are resolved by Asio, the socket is read whenever there is
+//   something to read, while it writes too, and libpq is asked for a result only when it has one.
+// - A unit is sent with a sync behind it and is a transaction. Units may be sent before earlier
+// ones
+//   were answered; every one is answered in order, by a reply or by the loss of the link.
+// - With a session of its own it sets at the start: synchronous_commit, plan_cache_mode and the
+//   limits of time, and prepares the statements. Through a pooler it names no statement and sends
+//   the settings with each unit. It notices a pooler by itself where that shows (session_check.h).
+//
+// Threads: everything on the loop's thread. Callbacks run there, exactly once each, never from
+// inside the call that took them. Ownership: shared, because handlers in the loop outlive a
+// connection that was given up; Close() when it is no longer wanted.
+#ifndef COUNTER_STORAGE_POSTGRES_CONNECTION_H_
+#define COUNTER_STORAGE_POSTGRES_CONNECTION_H_
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "storage/postgres/pipeline_ledger.h"
+#include "storage/postgres/session_check.h"
+#include "storage/postgres/sqlstate.h"
+#include "storage/postgres/statements.h"
+#include "storage/postgres/table.h"
+
+namespace counter::postgres {
+
+struct ConnectionOptions {
+  std::string conninfo;  // As libpq takes it. Holds the password.
+  bool pooled = false;   // A transaction pooler is in between.
+  bool prepare = true;   // The store's statements, where there is a session to do it in.
+  std::string application_name = "counterd";
+  // A commit that was not seen by the standby counts as unknown.
+  bool replicated = false;
+  absl::Duration statement_timeout = absl::Seconds(5);
+  absl::Duration lock_timeout = absl::Seconds(1);
+  // How long sent bytes may stay unacknowledged, and an idle peer silent.
+  absl::Duration tcp_timeout = absl::Seconds(5);
+};
+
+// What became of a unit. tables[i] is of its i-th statement if it was committed.
+struct UnitReply {
+  UnitFate fate = UnitFate::kUnknown;
+  std::vector<Table> tables;
+  ServerError error;  // Why it was not committed, or not known to be.
+};
+
+struct ConnectReply {
+  std::optional<ServerError> error;  // Absent: connected.
+  SessionFacts facts;                // What the session says about itself, if connected.
+};
+
+class Connection {
+ public:
+  using ConnectDone = absl::AnyInvocable<void(ConnectReply)>;
+  using UnitDone = absl::AnyInvocable<void(UnitReply)>;
+  using Lost = absl::AnyInvocable<void(ServerError)>;
+
+  static std::shared_ptr<Connection> Make(boost::asio::io_context& loop, ConnectionOptions options);
+  virtual ~Connection() = default;
+
+  // Connects and asks the session about itself. `lost` is called at most once, after a successful
+  // connect, when the link breaks by itself. Call it once.
+  virtual void Connect(ConnectDone done, Lost lost) = 0;
+
+  // Sends the statements as one unit. Requires at least one. On a connection that is not, or no
+  // longer, connected the unit ends as not run.
+  virtual void Send(std::vector<StatementCall> calls, UnitDone done) = 0;
+
+  // Drops the link. What was not answered ends, with the fate that the ledger knows; a connect that
+  // has not ended fails. `lost` is not called. May be called again.
+  virtual void Close() = 0;
+
+  // Whether nothing can be kept in the session. Requires connected.
+  virtual bool pooled() const = 0;
+  // When the server was last heard.
+  virtual MonotonicTime heard() const = 0;
+};
+
+}  // namespace counter::postgres
+
+#endif  // COUNTER_STORAGE_POSTGRES_CONNECTION_H_

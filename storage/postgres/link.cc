@@ -1,0 +1,175 @@
+#include "storage/postgres/link.h"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/error.h"
+
+namespace counter::postgres {
+namespace {
+
+namespace asio = boost::asio;
+
+MonotonicTime Now() { return Clock::System().MonotonicNow(); }
+
+}  // namespace
+
+Link::Link(asio::io_context& loop, Options options, Owner& owner)
+    : loop_(loop),
+      options_(std::move(options)),
+      owner_(owner),
+      state_(options_.limits, options_.seed, Now()),
+      timer_(loop),
+      status_(absl::UnavailableError("not connected yet")) {}
+
+void Link::Start() {
+  asio::post(loop_, [this] { Tick(); });
+}
+
+void Link::Stop() {
+  stopped_ = true;
+  timer_.cancel();
+  if (attempt_ != nullptr) std::exchange(attempt_, nullptr)->Close();
+  if (ready_ != nullptr) std::exchange(ready_, nullptr)->Close();
+}
+
+absl::Duration Link::Silent(MonotonicTime now) const {
+  const absl::Duration waiting = state_.ProbeWaiting(now);
+  return waiting == absl::ZeroDuration() ? waiting : std::min(waiting, Between(heard(), now));
+}
+
+void Link::Tick() {
+  if (stopped_) return;
+  switch (state_.Next(Now())) {
+    case LinkState::Step::kNothing:
+      break;
+    case LinkState::Step::kConnect:
+      StartAttempt();
+      break;
+    case LinkState::Step::kGiveUp:
+      std::exchange(attempt_, nullptr)->Close();
+      status_ = absl::UnavailableError("connecting took too long");
+      break;
+    case LinkState::Step::kProbe:
+      SendProbe();
+      break;
+  }
+  ArmTimer();
+}
+
+void Link::ArmTimer() {
+  MonotonicTime wake = state_.next_wake();
+  if (ready_ != nullptr && !options_.probe) wake = MonotonicTime::max();
+  timer_.expires_at(wake);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) Tick();
+  });
+}
+
+void Link::StartAttempt() {
+  ConnectionOptions connection = options_.connection;
+  connection.pooled = connection.pooled || pooler_seen_;
+  attempt_ = options_.make ? options_.make(connection) : Connection::Make(loop_, connection);
+  attempt_->Connect(
+      [this, attempt = attempt_](const ConnectReply& reply) {
+        if (attempt == attempt_) EndAttempt(std::exchange(attempt_, nullptr), reply);
+      },
+      [this, attempt = std::weak_ptr<Connection>(attempt_)](const ServerError& error) {
+        if (ready_ != nullptr && attempt.lock() == ready_) {
+          ready_ = nullptr;
+          LostReady(error.message);
+        }
+      });
+}
+
+void Link::EndAttempt(const std::shared_ptr<Connection>& connection, const ConnectReply& reply) {
+  if (stopped_) {
+    connection->Close();
+    return;
+  }
+  // A database that does not fit says so better than the error of a statement that needed it to.
+  const bool asked = reply.facts.server_version != 0;
+  const SessionVerdict verdict =
+      asked ? CheckSession(reply.facts, options_.needs) : SessionVerdict();
+  if (!verdict.refusals.empty()) {
+    connection->Close();
+    Failed(absl::StrJoin(verdict.refusals, "; "), verdict.lasting);
+    return;
+  }
+  if (reply.error.has_value()) {
+    if (!pooler_seen_ && IsRefusedStartupParameter(*reply.error)) {
+      pooler_seen_ = true;
+      Failed("a connection pooler is in between; going on without settings of the session", false);
+      return;
+    }
+    const bool lasting =
+        IsLastingRefusal(*reply.error) || (asked && Classify(*reply.error) == ErrorClass::kMisfit);
+    Failed(reply.error->message, lasting);
+    return;
+  }
+  for (const std::string& warning : verdict.warnings)
+    if (options_.say) options_.say(absl::StrCat(options_.name, ": ", warning));
+  ready_ = connection;
+  facts_ = reply.facts;
+  status_ = absl::OkStatus();
+  lasting_ = false;
+  state_.Ready(Now());
+  ArmTimer();
+  if (options_.changed) options_.changed();
+  owner_.LinkReady(*this);
+}
+
+void Link::Failed(const std::string& why, bool lasting) {
+  const bool news = status_.message() != why;
+  status_ = absl::UnavailableError(why);
+  lasting_ = lasting;
+  state_.Lost(Now());
+  if (news && options_.say) options_.say(absl::StrCat(options_.name, ": ", why));
+  if (options_.changed) options_.changed();
+  ArmTimer();
+}
+
+void Link::LostReady(const std::string& why) {
+  if (stopped_) return;
+  Failed(absl::StrCat("connection lost: ", why), false);
+  owner_.LinkDown(*this);
+}
+
+void Link::Send(std::vector<StatementCall> calls, Connection::UnitDone done) {
+  ready_->Send(std::move(calls), [this, connection = std::weak_ptr<Connection>(ready_),
+                                  done = std::move(done)](UnitReply reply) mutable {
+    // A fatal error closes the connection by itself.
+    const bool useless = reply.fate == UnitFate::kRolledBack && !reply.error.fatal &&
+                         Classify(reply.error) == ErrorClass::kConnectionUseless;
+    const std::string why = reply.error.message;
+    done(std::move(reply));
+    if (useless && ready_ != nullptr && connection.lock() == ready_) Drop(why);
+  });
+}
+
+void Link::Drop(const std::string& why) {
+  std::exchange(ready_, nullptr)->Close();
+  // After the units of the closed connection have ended.
+  asio::post(loop_, [this, why] { LostReady(why); });
+}
+
+void Link::SendProbe() {
+  if (ready_ == nullptr || !options_.probe) return;
+  state_.ProbeSent(Now());
+  Send({Probe()}, [this, connection = ready_](const UnitReply& reply) {
+    if (connection != ready_) return;
+    state_.ProbeAnswered(Now());
+    if (reply.fate == UnitFate::kCommitted) {
+      const absl::StatusOr<bool> in_recovery = DecodeProbe(reply.tables[0]);
+      if (!in_recovery.ok() || *in_recovery) {
+        Drop("the server is no longer the primary");
+        return;
+      }
+    }
+    ArmTimer();
+  });
+}
+
+}  // namespace counter::postgres

@@ -1,0 +1,113 @@
+// Link: a connection that is kept alive.
+//
+// Use one for each connection that the store wants to have. It connects, checks the session,
+// probes, and connects again when it is lost, as link_state.h decides. It is no pool and no queue:
+// who wants to send waits for LinkReady().
+//
+// Threads: everything on the loop's thread. Ownership: the owner and the loop outlive it, and it
+// outlives the run of the loop.
+#ifndef COUNTER_STORAGE_POSTGRES_LINK_H_
+#define COUNTER_STORAGE_POSTGRES_LINK_H_
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "storage/postgres/connection.h"
+#include "storage/postgres/link_state.h"
+#include "storage/postgres/session_check.h"
+#include "storage/postgres/statements.h"
+
+namespace counter::postgres {
+
+class Link {
+ public:
+  // Who uses the link. Called on the loop's thread, never from inside a call to the link.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // A checked session: Send() may be called.
+    virtual void LinkReady(Link& link) = 0;
+    // It was ready and is not any more. All units that were sent have ended before.
+    virtual void LinkDown(Link& link) = 0;
+  };
+
+  using Make = std::function<std::shared_ptr<Connection>(const ConnectionOptions&)>;
+  struct Options {
+    std::string name;  // For operators: "lane 0".
+    ConnectionOptions connection;
+    SessionNeeds needs;
+    LinkState::Limits limits;
+    bool probe = false;  // Whether to probe when quiet; for a link whose statements are short.
+    uint64_t seed = 0;
+    Make make;  // A test's own connections; else real ones.
+    // Tells an operator what happened; called on the loop's thread. May be empty, both.
+    std::function<void(const std::string& text)> say;
+    // ready() or status() has changed.
+    std::function<void()> changed;
+  };
+
+  Link(boost::asio::io_context& loop, Options options, Owner& owner);
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  void Start();
+  // Closes. Units end; nobody is called after that. The link cannot be started again.
+  void Stop();
+
+  bool ready() const { return ready_ != nullptr; }
+  // Whether units may be sent before earlier ones have ended. Requires ready.
+  bool pipelined() const { return !ready_->pooled(); }
+  // Requires ready; afterwards as Connection::Send, but for an error that makes the connection
+  // useless: then it is dropped.
+  void Send(std::vector<StatementCall> calls, Connection::UnitDone done);
+
+  // How long it has not been ready; zero if it is.
+  absl::Duration Unready(MonotonicTime now) const { return state_.Unready(now); }
+  // How long the server has been silent although a probe waits; zero if none does.
+  absl::Duration Silent(MonotonicTime now) const;
+  MonotonicTime heard() const { return ready_ == nullptr ? MonotonicTime() : ready_->heard(); }
+  bool was_ready() const { return facts_.server_version != 0; }  // Ever.
+  // Of the last session that was ready.
+  const SessionFacts& facts() const { return facts_; }
+
+  // Why it is not ready, for operators; OK if it is. `lasting`: until somebody changes something.
+  const absl::Status& status() const { return status_; }
+  bool lasting() const { return lasting_; }
+
+ private:
+  void Tick();
+  void ArmTimer();
+  void StartAttempt();
+  void EndAttempt(const std::shared_ptr<Connection>& connection, const ConnectReply& reply);
+  void Failed(const std::string& why, bool lasting);
+  void LostReady(const std::string& why);
+  void SendProbe();
+  // Gives up the ready connection, because it is useless.
+  void Drop(const std::string& why);
+
+  boost::asio::io_context& loop_;
+  const Options options_;
+  Owner& owner_;
+  LinkState state_;
+  boost::asio::steady_timer timer_;
+  std::shared_ptr<Connection> attempt_;  // Shared with the loop's handlers, as all connections.
+  std::shared_ptr<Connection> ready_;
+  SessionFacts facts_;
+  bool pooler_seen_ = false;
+  bool stopped_ = false;
+  absl::Status status_;
+  bool lasting_ = false;
+};
+
+}  // namespace counter::postgres
+
+#endif  // COUNTER_STORAGE_POSTGRES_LINK_H_
