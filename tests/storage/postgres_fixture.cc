@@ -1,0 +1,108 @@
+#include "tests/storage/postgres_fixture.h"
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/clock.h"
+#include "base/task.h"
+#include "storage/postgres/migrate.h"
+
+namespace counter::testing {
+
+std::vector<ItemType> TestTypes() { return {kPost, kReel}; }
+
+PostgresServer& SharedPostgres() {
+  static const std::unique_ptr<PostgresServer> server = [] {
+    absl::StatusOr<std::unique_ptr<PostgresServer>> started = PostgresServer::Start();
+    INFO(started.status());
+    REQUIRE(started.ok());
+    return *std::move(started);
+  }();
+  return *server;
+}
+
+std::string MigratedDatabase(PostgresServer& server) {
+  static int number = 0;
+  const absl::StatusOr<std::string> url = server.MakeDatabase(absl::StrCat("test", ++number));
+  INFO(url.status());
+  REQUIRE(url.ok());
+  const auto migrated = postgres::MigrateUp(*url, TestTypes());
+  INFO(migrated.status());
+  REQUIRE(migrated.ok());
+  return *url;
+}
+
+postgres::StoreOptions TestStoreOptions(const std::string& url) {
+  postgres::StoreOptions options;
+  options.url = url;
+  options.item_types = TestTypes();
+  options.open_wait = absl::Seconds(20);
+  options.say = [](const std::string& text) { std::fprintf(stderr, "store: %s\n", text.c_str()); };
+  return options;
+}
+
+std::unique_ptr<postgres::PostgresStore> OpenTestStore(const postgres::StoreOptions& options) {
+  auto store = postgres::PostgresStore::Open(options);
+  INFO(store.status());
+  REQUIRE(store.ok());
+  INFO((*store)->Health());
+  REQUIRE((*store)->Health().ok());
+  return *std::move(store);
+}
+
+CallLimits Within(absl::Duration duration) {
+  CallLimits limits;
+  limits.deadline = Clock::System().MonotonicNow() + duration;
+  return limits;
+}
+
+Mutation LikeOf(int64_t user, int64_t item) { return {{user}, {kPost, item}, Action::kLike}; }
+Mutation UnlikeOf(int64_t user, int64_t item) { return {{user}, {kPost, item}, Action::kUnlike}; }
+
+absl::StatusOr<Applied> ApplyOne(LikeStore& store, const Mutation& mutation,
+                                 absl::Duration within) {
+  return BlockingWait(store.Apply({mutation}, Within(within)))[0];
+}
+absl::StatusOr<Applied> Like(LikeStore& store, int64_t user, int64_t item, absl::Duration within) {
+  return ApplyOne(store, LikeOf(user, item), within);
+}
+absl::StatusOr<Applied> Unlike(LikeStore& store, int64_t user, int64_t item,
+                               absl::Duration within) {
+  return ApplyOne(store, UnlikeOf(user, item), within);
+}
+
+absl::StatusOr<ItemCount> CountOf(LikeStore& store, int64_t item, absl::Duration within) {
+  const auto read =
+      BlockingWait(store.Counts({{{kPost, item}, 0}}, Consistency::kStrong, Within(within)));
+  if (!read.ok()) return read.status();
+  return read->counts[0];
+}
+
+std::vector<AuditFinding> Findings(LikeStore& store) {
+  std::vector<AuditFinding> findings;
+  std::optional<Item> after;
+  do {
+    const auto page = BlockingWait(store.Audit(after, 10'000, Within(absl::Minutes(5))));
+    INFO(page.status());
+    REQUIRE(page.ok());
+    findings.insert(findings.end(), page->findings.begin(), page->findings.end());
+    after = page->next;
+  } while (after.has_value());
+  return findings;
+}
+
+std::string BadWords(const PostgresServer& server) {
+  const std::string log = server.Log();
+  std::string bad;
+  for (const absl::string_view line : absl::StrSplit(log, '\n')) {
+    for (const char* word : {"deadlock detected", " 40P01 ", " 21000 ", " 22021 ", " 26000 "})
+      if (absl::StrContains(line, word)) absl::StrAppend(&bad, line, "\n");
+  }
+  return bad;
+}
+
+}  // namespace counter::testing
