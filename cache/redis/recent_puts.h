@@ -34,8 +34,8 @@ class RecentPuts {
  private:
   void Trim(MonotonicTime now);
 
-  const absl::Duration span_;
-  const size_t items_max_;
+  absl::Duration span_;
+  size_t items_max_;
   absl::flat_hash_map<Item, MonotonicTime> last_put_;
   std::deque<std::pair<MonotonicTime, Item>> notes_;  // Oldest first; an item may come again.
 };

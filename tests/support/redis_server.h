@@ -25,8 +25,9 @@ namespace counter::testing {
 class RedisServer {
  public:
   struct Options {
-    std::vector<std::string> args;  // After those that every test needs: {"--maxmemory", "2mb"}.
-    std::string password;           // For Command(), if args ask for one.
+    std::vector<std::string> args =
+        {};                     // After those that every test needs: {"--maxmemory", "2mb"}.
+    std::string password = {};  // For Command(), if args ask for one.
     // Serves TLS on tls_port() too, with a certificate of its own for localhost and 127.0.0.1.
     bool tls = false;
   };
