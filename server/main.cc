@@ -1,0 +1,271 @@
+// counterd: reads the settings, names the concrete classes, wires them, and lives until a signal.
+//
+// The only file that knows which store and which caches there are.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <google/protobuf/descriptor.h>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cache/local/local_count_cache.h"
+#include "cache/local/local_rate_limiter.h"
+#include "cache/local/local_recent_likes.h"
+#include "server/admission.h"
+#include "server/config/command_line.h"
+#include "server/config/print.h"
+#include "server/counter_rpc.h"
+#include "server/counter_service.h"
+#include "server/http/http_server.h"
+#include "server/http/operator_routes.h"
+#include "server/log/log_writer.h"
+#include "server/metrics/metrics.h"
+#include "server/metrics_observers.h"
+#include "server/readiness.h"
+#include "server/ready_file.h"
+#include "server/rpc/health.h"
+#include "server/rpc/reflection.h"
+#include "server/rpc/server.h"
+#include "server/termination.h"
+#include "server/version.h"
+#include "storage/sqlite/sqlite_store.h"
+
+namespace counter {
+namespace {
+
+// The service names that health answers for, beside "": as the service itself, and for a liveness
+// probe, which must never depend on the store.
+constexpr char kServiceName[] = "counter.v1.CounterService";
+constexpr char kLiveness[] = "liveness";
+
+absl::StatusOr<std::unique_ptr<LikeStore>> OpenStore(const Config& config,
+                                                     StoreObserver& observer) {
+  SqliteStoreOptions options;
+  options.path = absl::StrCat(config.data_dir, "/counter.db");
+  options.queue_mutations_max = config.write_queue_max;
+  options.queue_reads_max = config.read_queue_max;
+  options.batch_rows_max = config.batch_rows_max;
+  options.observer = &observer;
+  return OpenSqliteStore(options);
+}
+
+// The caches inside this process.
+struct LocalCaches {
+  explicit LocalCaches(const Config& config)
+      : counts(Clock::System(), {.ttl = config.cache_ttl, .entries_max = config.cache_items_max}),
+        recent_likes(Clock::System(), {.ttl = config.recent_likes_ttl,
+                                       .bounds = {.fresh_for = config.recent_likes_fresh},
+                                       .facts_max = config.recent_likes_max}),
+        rate_limiter(Clock::System(), {.limit = config.rate_limit_requests,
+                                       .window = config.rate_limit_window,
+                                       .users_max = config.rate_limit_users_max}) {}
+
+  LocalCountCache counts;
+  LocalRecentLikes recent_likes;
+  LocalRateLimiter rate_limiter;
+};
+
+rpc::Server::Options RpcOptions(const Config& config, rpc::CallGate& gate) {
+  rpc::Server::Options options;
+  options.listen = config.grpc_listen.ToString();
+  options.queues = config.rpc_queues;
+  options.receive_bytes_max = config.receive_bytes_max;
+  options.default_deadline = config.default_deadline;
+  options.gate = &gate;
+  return options;
+}
+
+// The methods whose calls are counted one by one.
+std::vector<std::string> MethodNames() {
+  std::vector<std::string> names;
+  const google::protobuf::ServiceDescriptor* service =
+      google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(kServiceName);
+  for (int i = 0; i < service->method_count(); ++i) {
+    names.push_back(absl::StrCat("/", kServiceName, "/", service->method(i)->name()));
+  }
+  return names;
+}
+
+std::string Address(const ListenAddress& listen, int port) {
+  return ListenAddress{listen.host, port}.ToString();
+}
+
+// The server and everything in it, in the order in which it is made; it ends in the reverse order.
+class Counterd {
+ public:
+  explicit Counterd(const LoadedConfig& loaded)
+      : config_(loaded.config), summary_(SummarizeConfig(loaded)) {}
+
+  // Serves until a signal; then drains. Returns why it could not start.
+  absl::Status Run(Termination& termination, const LogWriter& log);
+
+ private:
+  absl::Status Start(const LogWriter& log);
+  absl::Status StartOperatorListener();
+  absl::Status SayReady() const;
+  void Drain();
+
+  const Config& config_;
+  const std::string summary_;
+  Metrics metrics_{MethodNames(), kVersion};
+  CallMetrics call_metrics_{metrics_};
+  ServiceMetrics service_metrics_{metrics_};
+  StoreMetrics store_metrics_{metrics_};
+  std::unique_ptr<LikeStore> store_;
+  std::unique_ptr<LocalCaches> caches_;
+  std::unique_ptr<CounterService> service_;
+  std::unique_ptr<CounterRpc> counter_rpc_;
+  std::unique_ptr<Admission> admission_;
+  rpc::HealthService health_;
+  rpc::ReflectionService reflection_;
+  std::unique_ptr<rpc::Server> rpc_server_;
+  std::unique_ptr<http::HttpServer> operator_listener_;
+  std::unique_ptr<Readiness> readiness_;
+};
+
+absl::Status Counterd::Run(Termination& termination, const LogWriter& log) {
+  absl::Status started = Start(log);
+  if (started.ok()) {
+    const int signal = termination.Wait();
+    Log(LogLevel::kInfo, "Shutting down; a second signal ends it at once.", {{"signal", signal}});
+  }
+  Drain();
+  return started;
+}
+
+absl::Status Counterd::Start(const LogWriter& log) {
+  absl::StatusOr<std::unique_ptr<LikeStore>> store = OpenStore(config_, store_metrics_);
+  if (!store.ok()) return store.status();
+  store_ = *std::move(store);
+  caches_ = std::make_unique<LocalCaches>(config_);
+  service_ = std::make_unique<CounterService>(
+      ItemTypes(config_.item_types),
+      CounterService::Parts{*store_, caches_->counts, caches_->recent_likes, caches_->rate_limiter,
+                            Clock::System(), service_metrics_});
+
+  admission_ = std::make_unique<Admission>(
+      Admission::Options{.calls_in_flight_max = config_.calls_in_flight_max}, Clock::System(),
+      call_metrics_);
+  rpc_server_ = std::make_unique<rpc::Server>(RpcOptions(config_, *admission_));
+  counter_rpc_ = std::make_unique<CounterRpc>(*service_);
+  counter_rpc_->Register(*rpc_server_);
+  health_.Register(*rpc_server_);
+  health_.Set(kLiveness, true);
+  health_.Set("", false);
+  health_.Set(kServiceName, false);
+  if (config_.reflection) reflection_.Register(*rpc_server_);
+  metrics_.OnScrape([this, &log] {
+    metrics_.calls_in_flight().Set(admission_->calls_in_flight());
+    metrics_.log_lines_lost().RaiseTo(log.lines_lost());
+  });
+
+  if (absl::Status started = rpc_server_->Start(); !started.ok()) return started;
+  readiness_ = std::make_unique<Readiness>(*store_, [this](bool ready) {
+    health_.Set("", ready);
+    health_.Set(kServiceName, ready);
+  });
+  if (absl::Status started = StartOperatorListener(); !started.ok()) return started;
+  return SayReady();
+}
+
+absl::Status Counterd::StartOperatorListener() {
+  if (!config_.metrics_listen.has_value()) return absl::OkStatus();
+  http::HttpServer::Options options;
+  options.host = config_.metrics_listen->host;
+  options.port = config_.metrics_listen->port;
+  operator_listener_ = std::make_unique<http::HttpServer>(options);
+  http::AddMetricsRoute(*operator_listener_, Metrics::kContentType,
+                        [this] { return metrics_.Expose(); });
+  http::AddHealthRoute(*operator_listener_, [this] {
+    const bool ready = readiness_->ready();
+    return http::Health{ready, {{"store", store_->Health().ok() ? "ok" : "unavailable"}}};
+  });
+  return operator_listener_->Start();
+}
+
+absl::Status Counterd::SayReady() const {
+  std::vector<std::pair<std::string, std::string>> listeners;
+  listeners.emplace_back("grpc", Address(config_.grpc_listen, rpc_server_->port()));
+  if (operator_listener_ != nullptr) {
+    listeners.emplace_back("metrics", Address(*config_.metrics_listen, operator_listener_->port()));
+  }
+  Log(LogLevel::kInfo, "Counter is serving.",
+      {{"version", kVersion},
+       {"grpc", listeners[0].second},
+       {"metrics", listeners.size() > 1 ? listeners[1].second : "off"},
+       {"data_dir", config_.data_dir},
+       {"settings", summary_}});
+  return config_.ready_file.empty() ? absl::OkStatus()
+                                    : WriteReadyFile(config_.ready_file, listeners);
+}
+
+void Counterd::Drain() {
+  // NOT_SERVING first, so that callers who watch health go elsewhere; then GOAWAY, and what is in
+  // flight may finish.
+  if (readiness_ != nullptr) readiness_->Stop();
+  if (rpc_server_ != nullptr) rpc_server_->Drain(config_.drain);
+  if (operator_listener_ != nullptr) operator_listener_->Stop();
+  if (store_ != nullptr) store_->Stop();
+}
+
+int Serve(const LoadedConfig& loaded) {
+  Termination termination;
+  const Config& config = loaded.config;
+  LogWriter log({.json = UseJson(config.log_format, STDERR_FILENO)});
+  SetLogSink(&log, config.log_level);
+  for (const std::string& warning : loaded.warnings) {
+    Log(LogLevel::kWarning, "A setting may not mean what you think.", {{"setting", warning}});
+  }
+
+  absl::Status ended = BackendRefusals(config);
+  if (ended.ok()) ended = Counterd(loaded).Run(termination, log);
+  if (ended.ok()) {
+    Log(LogLevel::kInfo, "Counter has stopped.");
+  } else {
+    Log(LogLevel::kError, "Counter could not start.", {{"why", ended.message()}});
+  }
+  SetLogSink(nullptr, config.log_level);
+  log.Stop();
+  return ended.ok() ? 0 : 1;
+}
+
+int Main(int argc, char** argv) {
+  const absl::StatusOr<CommandLine> command_line =
+      ParseCommandLine(argc, argv, ProcessEnvironment());
+  if (!command_line.ok()) {
+    std::fprintf(stderr, "counterd: %s\n", std::string(command_line.status().message()).c_str());
+    return 2;
+  }
+  switch (command_line->command) {
+    case Command::kServe:
+      return Serve(command_line->loaded);
+    case Command::kConfig:
+      std::fputs(FormatConfig(command_line->loaded).c_str(), stdout);
+      return 0;
+    case Command::kConfigMarkdown:
+      std::fputs(FormatMarkdown().c_str(), stdout);
+      return 0;
+    case Command::kVersion:
+      std::printf("counterd %s\n", kVersion);
+      return 0;
+    case Command::kHelp:
+      std::fputs(FormatHelp().c_str(), stdout);
+      return 0;
+  }
+  return 2;
+}
+
+}  // namespace
+}  // namespace counter
+
+int main(int argc, char** argv) { return counter::Main(argc, argv); }

@@ -1,0 +1,71 @@
+// MetricsObservers: carries what the rooms tell their observers into the server's metrics.
+//
+// Threads: any; never blocks. Ownership: borrows the metrics, which must outlive it.
+#ifndef COUNTER_SERVER_METRICS_OBSERVERS_H_
+#define COUNTER_SERVER_METRICS_OBSERVERS_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/admission.h"
+#include "server/counter_service.h"
+#include "server/metrics/metrics.h"
+#include "storage/store_observer.h"
+
+namespace counter {
+
+class CallMetrics final : public CallObserver {
+ public:
+  explicit CallMetrics(Metrics& metrics) : metrics_(metrics) {}
+
+  void CallStarted(absl::string_view method) override { metrics_.ForMethod(method).Started(); }
+  void CallEnded(absl::string_view method, grpc::StatusCode code, absl::Duration took) override {
+    metrics_.ForMethod(method).Handled(code, took);
+  }
+  void CallRefused(ErrorReason reason) override { metrics_.calls_refused(reason).Add(); }
+
+ private:
+  Metrics& metrics_;
+};
+
+class ServiceMetrics final : public ServiceObserver {
+ public:
+  explicit ServiceMetrics(Metrics& metrics) : metrics_(metrics) {}
+
+  void CountLookups(int64_t hits, int64_t misses) override {
+    metrics_.cache_lookups(CacheName::kCounter, CacheResult::kHit).Add(hits);
+    metrics_.cache_lookups(CacheName::kCounter, CacheResult::kMiss).Add(misses);
+  }
+  void RecentLikeLookups(int64_t hits, int64_t misses) override {
+    metrics_.cache_lookups(CacheName::kRecentLikes, CacheResult::kHit).Add(hits);
+    metrics_.cache_lookups(CacheName::kRecentLikes, CacheResult::kMiss).Add(misses);
+  }
+  void RateLimited(int64_t likes) override { metrics_.likes_rate_limited().Add(likes); }
+
+ private:
+  Metrics& metrics_;
+};
+
+class StoreMetrics final : public StoreObserver {
+ public:
+  explicit StoreMetrics(Metrics& metrics) : metrics_(metrics) {}
+
+  void OnBatchCommitted(const CommittedBatch& batch) override {
+    metrics_.write_batch_rows().Observe(batch.rows);
+    metrics_.write_batch_seconds().Observe(absl::ToDoubleSeconds(batch.duration));
+  }
+  void OnErrors(StoreQueue queue, ErrorReason reason, int count) override {
+    if (queue == StoreQueue::kWrites) metrics_.mutations_dropped(reason).Add(count);
+  }
+  void OnQueueDepth(StoreQueue queue, int depth) override {
+    if (queue == StoreQueue::kWrites) metrics_.write_queue_mutations().Set(depth);
+  }
+
+ private:
+  Metrics& metrics_;
+};
+
+}  // namespace counter
+
+#endif  // COUNTER_SERVER_METRICS_OBSERVERS_H_
