@@ -1,5 +1,7 @@
 #include "cache/redis/recent_puts.h"
 
+#include <algorithm>
+
 namespace counter::redis {
 
 void RecentPuts::Note(const Item& item, MonotonicTime now) {
@@ -17,6 +19,7 @@ std::vector<Item> RecentPuts::Since(MonotonicTime now) {
   std::vector<Item> items;
   items.reserve(last_put_.size());
   for (const auto& [item, last_put] : last_put_) items.push_back(item);
+  std::sort(items.begin(), items.end());  // So that a simulation can be replayed.
   return items;
 }
 

@@ -26,7 +26,7 @@ class RecentPuts {
 
   void Note(const Item& item, MonotonicTime now);
 
-  // The items put within the span before `now`, each once.
+  // The items put within the span before `now`, each once, in order.
   std::vector<Item> Since(MonotonicTime now);
 
   size_t size() const { return last_put_.size(); }

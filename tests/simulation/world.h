@@ -128,7 +128,7 @@ struct Message {
 
 // A client's call that has begun.
 struct Call {
-  enum class Kind : uint8_t { kLike, kUnlike, kGetCount, kHasLiked };
+  enum class Kind : uint8_t { kLike, kUnlike, kHasLiked, kGetCount };
   enum class Stage : uint8_t { kBegun, kCommitted, kHoldsLease, kAnswered, kEnded };
   Kind kind = Kind::kLike;
   Stage stage = Stage::kBegun;
