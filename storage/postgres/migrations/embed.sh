@@ -8,7 +8,7 @@ echo '  static const std::vector<Migration> migrations = {'
 for file in "$@"; do
   base=${file##*/}
   name=${base%.sql}
-  number=$(expr "${name%%_*}" + 0)
+  number=$(printf '%s' "${name%%_*}" | sed 's/^0*//')
   printf '{%s, "%s", R"sql(' "$number" "$name"
   cat "$file"
   echo ')sql"},'
