@@ -111,9 +111,9 @@ Task<> RedisRateLimiter::GiveBack(std::vector<LikeRefund> refunds) {
   Task<> give_back = fallback_.GiveBack(std::move(local));
   co_await std::move(give_back);
   // If it is lost the likes count as used until the window ends.
-  Task<Answer> ask = AskScript(channel_, GiveBackLikesScript(), std::move(calls),
-                               clock_.MonotonicNow() + options_.budget);
-  const Answer ignored = co_await std::move(ask);
+  if (calls.empty()) co_return;
+  TellScript(channel_, GiveBackLikesScript(), std::move(calls),
+             clock_.MonotonicNow() + options_.budget);
 }
 
 }  // namespace counter::redis

@@ -5,6 +5,8 @@
 // is locked out. A window is named by the millisecond in which it ends: if a window is lost and the
 // next one begins in the same millisecond, a refund to the lost one goes to the next.
 //
+// GiveBack does not wait for its answer; a Reserve through the same connection sees it.
+//
 // When Redis does not answer, a limiter of the same size inside the process answers instead. A user
 // may then have one limit a server; and likes that Redis granted too late for us count as used
 // until their window ends.

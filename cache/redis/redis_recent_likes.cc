@@ -76,9 +76,9 @@ Task<> RedisRecentLikes::Record(UserId user, std::vector<LikeFact> facts) {
     args.push_back(absl::StrCat(fact.item_version));
     args.push_back(absl::StrCat(verified_us));
   }
-  Task<Answer> ask = AskScript(channel_, RecordLikesScript(), std::move(calls),
-                               clock_.MonotonicNow() + options_.budget);
-  const Answer ignored = co_await std::move(ask);
+  if (calls.empty()) co_return;
+  TellScript(channel_, RecordLikesScript(), std::move(calls),
+             clock_.MonotonicNow() + options_.budget);
 }
 
 void RedisRecentLikes::OnNewRun() {

@@ -4,6 +4,9 @@
 // score, the traces of unlikes, and the versions that put facts in order. Find is one ZMSCORE;
 // Record is the script RecordLikes, which is recent_set.h again. docs/decisions/ says why three.
 //
+// Record does not wait for its answer, or a write of many users would wait for each of them; a Find
+// through the same connection sees what was recorded before it.
+//
 // Redis may lose a user's keys at any time, and with them the traces of unlikes. When a connection
 // shows another run of Redis, likes verified before are not taken from then on. Of an eviction
 // nothing is known: a like that is on its way while the traces of its user are evicted can come

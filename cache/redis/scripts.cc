@@ -251,4 +251,15 @@ Task<Answer> AskScript(Channel& channel, const Script& script, std::vector<Scrip
   co_return answer;
 }
 
+namespace {
+
+Task<> Forget(Task<Answer> ask) { const Answer ignored = co_await std::move(ask); }
+
+}  // namespace
+
+void TellScript(Channel& channel, const Script& script, std::vector<ScriptCall> calls,
+                MonotonicTime deadline) {
+  Spawn(Forget(AskScript(channel, script, std::move(calls), deadline)));
+}
+
 }  // namespace counter::redis

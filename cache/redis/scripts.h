@@ -50,6 +50,11 @@ struct ScriptCall {
 Task<Answer> AskScript(Channel& channel, const Script& script, std::vector<ScriptCall> calls,
                        MonotonicTime deadline);
 
+// As AskScript, for calls whose answer nobody waits for. Whatever is asked through the channel
+// afterwards sees what they did, unless Redis had forgotten the script.
+void TellScript(Channel& channel, const Script& script, std::vector<ScriptCall> calls,
+                MonotonicTime deadline);
+
 }  // namespace counter::redis
 
 #endif  // COUNTER_CACHE_REDIS_SCRIPTS_H_
