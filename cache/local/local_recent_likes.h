@@ -4,9 +4,9 @@
 // shared between servers. Its rules are recent_set.h; here are the users, the clock and the locks.
 //
 // Bounds: facts_max facts (likes and traces) over all users; the user used longest ago goes first,
-// as a whole. A fact takes 56 to 260 bytes: 56 in a large set, kBytesPerFactMax for a user of whom
-// nothing else is known; so the default bound is at most 130 MB. What was forgotten for want of
-// room can bring back no like: likes verified before the youngest trace that was forgotten are
+// as a whole. A fact takes 56 to 112 bytes in a large set and up to kBytesPerFactMax where it is
+// all that is known of a user, so the default bound is at most 90 MB. What was forgotten for want
+// of room can bring back no like: likes verified before the youngest trace that was forgotten are
 // refused from then on.
 //
 // Threads: any; answers are at hand, a task never suspends and never waits longer than for one of
@@ -38,7 +38,7 @@ struct LocalRecentLikesOptions {
 
 class LocalRecentLikes final : public RecentLikes {
  public:
-  static constexpr int64_t kBytesPerFactMax = 260;
+  static constexpr int64_t kBytesPerFactMax = 180;
 
   explicit LocalRecentLikes(const Clock& clock, LocalRecentLikesOptions options = {});
   ~LocalRecentLikes() override;
