@@ -441,14 +441,14 @@ class SimulatedItem {
 };
 
 TEST_CASE("count cache: K25, D4: after any interleaving the cache holds what the store holds") {
-  constexpr int kInterleavings = 10'000;
   constexpr int kItemsEach = 3;
   constexpr int kSteps = 40;
   Fixture fixture;
+  const int interleavings = fixture.under_test->is_remote() ? Sized(300, 10'000) : 10'000;
   const uint64_t seed = TestSeed();
   std::mt19937_64 random(seed);
   int64_t hits = 0;
-  for (int run = 0; run < kInterleavings; ++run) {
+  for (int run = 0; run < interleavings; ++run) {
     std::vector<SimulatedItem> items;
     std::vector<Item> keys;
     for (int i = 0; i < kItemsEach; ++i) {
@@ -484,7 +484,7 @@ TEST_CASE("count cache: K25, D4: after any interleaving the cache holds what the
     }
   }
   // The walk went where something can go wrong.
-  CHECK(hits > kInterleavings);
+  CHECK(hits > interleavings);
 }
 
 }  // namespace

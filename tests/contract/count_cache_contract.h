@@ -25,6 +25,9 @@ class CountCacheUnderTest {
   virtual void Elapse(absl::Duration duration) = 0;
   // Makes the cache lose what it has of an item.
   virtual void Evict(const Item& item) = 0;
+  // Whether every call goes over a wire: then the longest walks are shorter, unless the long form
+  // is asked for.
+  virtual bool is_remote() const { return false; }
 };
 
 // An empty cache whose values live for `ttl` +-10 %. Defined by the test of each implementation.

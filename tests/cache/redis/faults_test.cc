@@ -406,6 +406,24 @@ TEST_CASE("faults: the limit is one for both servers, and one each while Redis i
   REQUIRE(trial.redis().Restart().ok());
 }
 
+TEST_CASE("faults: K26: a user who likes without end keeps 1000 likes, which end") {
+  Trial trial;
+  const std::string key = "recent_likes:{9}";
+  for (int64_t batch = 0; batch < Sized(30, 500); ++batch) {
+    std::vector<LikeFact> facts;
+    for (int64_t i = 0; i < 200; ++i) {
+      facts.push_back({{ItemType{1}, 1 + batch * 200 + i}, true, 5, Clock::System().WallNow()});
+    }
+    RedisCaches& caches = trial.server(0).caches();
+    BlockingWait(caches.recent_likes().Record(UserId{9}, facts));
+    // An answer to this shows that the record has arrived.
+    BlockingWait(caches.recent_likes().Find(UserId{9}, {facts[0].item}));
+    CHECK(std::stoll(trial.redis().Command({"ZCARD", key})) <= 1000);
+    CHECK(std::stoll(trial.redis().Command({"PTTL", key})) > 0);
+  }
+  CHECK(trial.redis().Command({"ZCARD", key}) == "1000");
+}
+
 TEST_CASE("faults: D1, D3, D4: two servers and one item, as fast as they can") {
   Trial trial;
   counter::testing::RunWorkers(4, [&](int worker) {
