@@ -1,0 +1,36 @@
+// RawHttp2Call: one gRPC call written byte by byte, for what no well-behaved client would send.
+//
+// It is no HTTP/2 implementation: one connection, one stream, headers below 127 bytes each, no
+// flow control. Thread-safe.
+#ifndef COUNTER_TESTS_SUPPORT_RAW_HTTP2_H_
+#define COUNTER_TESTS_SUPPORT_RAW_HTTP2_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace counter::testing {
+
+struct RawReply {
+  // The payloads of all HEADERS frames, still compressed. gRPC's servers write the texts of their
+  // own headers and trailers as they are, so that they can be searched for.
+  std::string headers;
+  std::string data;    // The payloads of all DATA frames.
+  bool reset = false;  // The stream or the connection was broken off instead of ended.
+};
+
+// POSTs `message` to `path` ("/counter.v1.CounterService/Like") on 127.0.0.1:`port` with `headers`
+// after the usual ones, and waits for the end of the stream. An error if it did not come within
+// `deadline`.
+absl::StatusOr<RawReply> RawHttp2Call(
+    int port, absl::string_view path,
+    const std::vector<std::pair<std::string, std::string>>& headers, absl::string_view message,
+    absl::Duration deadline = absl::Seconds(10));
+
+}  // namespace counter::testing
+
+#endif  // COUNTER_TESTS_SUPPORT_RAW_HTTP2_H_
