@@ -107,6 +107,8 @@ ErrorReason ReasonOf(const absl::Status& status) {
 
 void MarkNotApplied(absl::Status& error) { error.SetPayload(kNotAppliedUrl, absl::Cord("1")); }
 
+void UnmarkNotApplied(absl::Status& error) { error.ErasePayload(kNotAppliedUrl); }
+
 bool IsNotApplied(const absl::Status& error) {
   return error.GetPayload(kNotAppliedUrl).has_value();
 }

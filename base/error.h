@@ -46,6 +46,8 @@ ErrorReason ReasonOf(const absl::Status& status);
 // On an error of a write: it is certain that nothing was applied. Without the mark the write was
 // applied zero or one time.
 void MarkNotApplied(absl::Status& error);
+// Takes the mark back, where a claim about this attempt does not hold for the whole call.
+void UnmarkNotApplied(absl::Status& error);
 bool IsNotApplied(const absl::Status& error);
 
 // When a caller should try again.

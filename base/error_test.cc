@@ -22,6 +22,9 @@ TEST_CASE("an error is of unknown outcome until it is marked as not applied") {
   CHECK_FALSE(IsNotApplied(error));
   MarkNotApplied(error);
   CHECK(IsNotApplied(error));
+  UnmarkNotApplied(error);
+  CHECK_FALSE(IsNotApplied(error));
+  CHECK(ReasonOf(error) == ErrorReason::kInternal);
 }
 
 TEST_CASE("field violations survive any text") {

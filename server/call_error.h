@@ -1,4 +1,8 @@
-// EndWithError: the one way in which a call of this server ends with an error.
+// How a call of this server ends with an error: EndWithError for the call, ForWholeCall for a part
+// of its answer.
+//
+// gRPC's own retries send one call of a client several times, and only the last answer reaches the
+// client. That this attempt was not applied says nothing about the attempts before it.
 #ifndef COUNTER_SERVER_CALL_ERROR_H_
 #define COUNTER_SERVER_CALL_ERROR_H_
 
@@ -8,6 +12,10 @@
 #include "server/rpc/server.h"
 
 namespace counter {
+
+// The error as it holds for all attempts of the call: without the mark "not applied" if this is not
+// the first one. Threads: any.
+absl::Status ForWholeCall(const rpc::Call& call, absl::Status error);
 
 // Sets the call's trailers (`outcome: not-applied` where that is certain) and returns the status to
 // end it with. Requires !error.ok() and that the call has not ended. Threads: as the call.

@@ -64,10 +64,11 @@ v1::Outcome OutcomeOf(int action, bool changed) {
   return changed ? v1::OUTCOME_UNLIKED : v1::OUTCOME_NOT_LIKED;
 }
 
-void SetMutationResult(int action, absl::StatusOr<WriteAnswer> answer, v1::MutationResult& out) {
+void SetMutationResult(const rpc::Call& call, int action, absl::StatusOr<WriteAnswer> answer,
+                       v1::MutationResult& out) {
   if (!answer.ok()) {
     out.set_outcome(v1::OUTCOME_FAILED);
-    *out.mutable_error() = ToRpcStatus(answer.status());
+    *out.mutable_error() = ToRpcStatus(ForWholeCall(call, answer.status()));
     return;
   }
   out.set_outcome(OutcomeOf(action, answer->changed));
@@ -128,7 +129,7 @@ Task<grpc::Status> CounterRpc::WriteLikes(rpc::Call& call, const v1::WriteLikesR
   absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>> answers = co_await std::move(write);
   if (!answers.ok()) co_return EndWithError(call, answers.status());
   for (int i = 0; i < request.mutations_size(); ++i) {
-    SetMutationResult(request.mutations(i).action(), std::move((*answers)[i]),
+    SetMutationResult(call, request.mutations(i).action(), std::move((*answers)[i]),
                       *response.add_results());
   }
   co_return grpc::Status::OK;
