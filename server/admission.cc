@@ -90,7 +90,10 @@ absl::Status Admission::Check(const rpc::Call& call, int in_flight) const {
 }
 
 std::optional<grpc::Status> Admission::Admit(rpc::Call& call) {
-  if (!IsStandardService(call.method())) observer_.CallStarted(call.method());
+  if (!IsStandardService(call.method())) {
+    calls_arrived_.fetch_add(1, std::memory_order_relaxed);
+    observer_.CallStarted(call.method());
+  }
   GateData data;
   data.request_id = RequestIdOf(call.Metadata(kRequestIdKey));
   call.AddInitialMetadata(kRequestIdKey, data.request_id);

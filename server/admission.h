@@ -12,6 +12,7 @@
 #define COUNTER_SERVER_ADMISSION_H_
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -55,6 +56,9 @@ class Admission final : public rpc::CallGate {
   // Calls of the product's own services that were admitted and have not ended.
   int calls_in_flight() const { return calls_in_flight_.load(std::memory_order_relaxed); }
 
+  // Calls of the product's own services that have come so far, refused ones included.
+  int64_t calls_arrived() const { return calls_arrived_.load(std::memory_order_relaxed); }
+
   std::optional<grpc::Status> Admit(rpc::Call& call) override;
   void Ended(rpc::Call& call, const grpc::Status& status) override;
 
@@ -66,6 +70,7 @@ class Admission final : public rpc::CallGate {
   const Clock& clock_;
   CallObserver& observer_;
   std::atomic<bool> stopped_ = false;
+  std::atomic<int64_t> calls_arrived_ = 0;
   std::atomic<int> calls_in_flight_ = 0;
   std::atomic<int> standing_calls_ = 0;
 };

@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cache/local/local_count_cache.h"
@@ -114,6 +117,7 @@ class Counterd {
   absl::Status StartOperatorListener();
   absl::Status SayReady() const;
   void Drain();
+  void SendCallersAway(absl::Duration budget);
 
   const Config& config_;
   const std::string summary_;
@@ -210,12 +214,37 @@ absl::Status Counterd::SayReady() const {
 }
 
 void Counterd::Drain() {
-  // NOT_SERVING first, so that callers who watch health go elsewhere; then GOAWAY, and what is in
-  // flight may finish.
-  if (readiness_ != nullptr) readiness_->Stop();
-  if (rpc_server_ != nullptr) rpc_server_->Drain(config_.drain);
+  // NOT_SERVING first, so that callers who watch health go elsewhere; then a word to those who do
+  // not; then GOAWAY, and what is in flight may finish.
+  const MonotonicTime end = Clock::System().MonotonicNow() + config_.drain;
+  if (readiness_ != nullptr) {
+    readiness_->Stop();
+    SendCallersAway(config_.drain);
+  }
+  const absl::Duration left = Between(Clock::System().MonotonicNow(), end);
+  if (rpc_server_ != nullptr) rpc_server_->Drain(std::max(left, absl::ZeroDuration()));
   if (operator_listener_ != nullptr) operator_listener_->Stop();
   if (store_ != nullptr) store_->Stop();
+}
+
+// Refuses what still comes as SHUTTING_DOWN, which clients repeat elsewhere, until nobody comes any
+// more: gRPC's own goodbye breaks off, as CANCELLED and without a word, the calls that it crosses
+// on the way.
+void Counterd::SendCallersAway(absl::Duration budget) {
+  constexpr absl::Duration kQuiet = absl::Milliseconds(100);
+  constexpr absl::Duration kWaitMax = absl::Seconds(2);
+  constexpr absl::Duration kLook = absl::Milliseconds(10);
+  admission_->StopAdmitting();
+  const Clock& clock = Clock::System();
+  const MonotonicTime end = clock.MonotonicNow() + std::min(kWaitMax, budget / 2);
+  int64_t arrived = admission_->calls_arrived();
+  MonotonicTime quiet_since = clock.MonotonicNow();
+  while (clock.MonotonicNow() < std::min(end, quiet_since + kQuiet)) {
+    absl::SleepFor(kLook);
+    const int64_t arrived_now = admission_->calls_arrived();
+    if (arrived_now != arrived) quiet_since = clock.MonotonicNow();
+    arrived = arrived_now;
+  }
 }
 
 int Serve(const LoadedConfig& loaded) {
