@@ -1,0 +1,36 @@
+"""server_test(): a test that starts the real counterd."""
+
+load("@rules_cc//cc:defs.bzl", "cc_test")
+
+def server_test(name, deps = [], **kwargs):
+    """A cc_test that finds counterd in the environment variable COUNTERD.
+
+    It has the machine to itself, because it measures times, and stays out of the thread sanitizer, which
+    would report gRPC.
+    """
+    cc_test(
+        name = name,
+        size = "medium",
+        srcs = [name + ".cc"],
+        data = ["//server:counterd"],
+        env = {
+            "COUNTERD": "$(rootpath //server:counterd)",
+            # An idle channel of gRPC for C++ looks at its socket every 5 s only, and a server that says
+            # goodbye waits for it.
+            "GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS": "100",
+        },
+        tags = [
+            "cpu:2",
+            "no-tsan",
+        ],
+        deps = deps + [
+            ":fixture",
+            "//clients/cpp:client",
+            "//proto:counter_cc",
+            "//tests/support:counter_server",
+            "//third_party/abseil",
+            "//third_party/catch2",
+            "//third_party/grpc",
+        ],
+        **kwargs
+    )
