@@ -42,6 +42,7 @@ bool Call::AddTrailingMetadata(const std::string& key, const std::string& value)
 }
 
 void Call::WakeWhenCancelled(std::shared_ptr<Wakeup> wakeup) {
+  has_wakeup_ = true;
   {
     absl::MutexLock lock(&mutex_);
     if (!cancelled()) {
@@ -79,6 +80,7 @@ void Call::MarkCancelled() {
 }
 
 void Call::ForgetWakeup() {
+  if (!has_wakeup_) return;
   std::shared_ptr<Wakeup> forgotten;
   absl::MutexLock lock(&mutex_);
   forgotten.swap(wakeup_);

@@ -86,6 +86,8 @@ class Call {
   bool has_caller_deadline_ = false;
   std::any gate_data_;
 
+  // Of the handler: most calls never have one, and their end need not lock.
+  bool has_wakeup_ = false;
   absl::Mutex mutex_;
   // Shared with the handler, which may end on another thread while the wakeup is being woken.
   std::shared_ptr<Wakeup> wakeup_ ABSL_GUARDED_BY(mutex_);

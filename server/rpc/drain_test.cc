@@ -312,7 +312,8 @@ TEST_CASE("no caller sees CANCELLED when the gate refuses before the drain") {
   Rush rush(1);
   REQUIRE(rush.server->Start().ok());
   rush.StartClients();
-  absl::SleepFor(absl::Milliseconds(20));
+  const absl::Time give_up = absl::Now() + absl::Seconds(30);
+  while (rush.handled < 200 && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(1));
   rush.refusing = true;
   rush.JoinClients();
   rush.server->server().Drain(absl::Seconds(60));

@@ -76,7 +76,7 @@ TEST_CASE("a call that the gate refuses gets the gate's status and no handler") 
     CHECK(stream->Finish().error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
   }
   CHECK_FALSE(handled);
-  CHECK(server.NoCallIsLeftWithin(absl::Seconds(5)));
+  CHECK(server.NoCallIsLeftWithin(absl::Seconds(30)));
   CHECK(gate.asked() == 3);
   CHECK(gate.ended() == 3);
   CHECK(gate.failed() == 3);
@@ -195,14 +195,16 @@ TEST_CASE("a caller that goes away sets the flag and wakes the handler") {
   REQUIRE(ended.WaitForNotificationWithTimeout(absl::Seconds(10)));
   CHECK_FALSE(before);
   CHECK(after);
-  REQUIRE(server.NoCallIsLeftWithin(absl::Seconds(5)));
+  REQUIRE(server.NoCallIsLeftWithin(absl::Seconds(30)));
   CHECK(kept.cancelled());
 }
 
 TEST_CASE("a deadline that passes while the handler waits counts as a caller that has gone") {
   EchoServer server;
+  std::atomic<bool> handled = false;
   std::atomic<bool> cancelled = false;
   server.echo = [&](Call& call, const EchoRequest&, EchoResponse&) -> Task<grpc::Status> {
+    handled = true;
     auto wakeup = std::make_shared<Wakeup>();
     call.WakeWhenCancelled(wakeup);
     co_await wakeup->Wait();
@@ -211,11 +213,16 @@ TEST_CASE("a deadline that passes while the handler waits counts as a caller tha
   };
   REQUIRE(server.Start().ok());
   auto stub = server.NewStub();
-  grpc::ClientContext context;
-  context.set_deadline(In(absl::Milliseconds(50)));
-  EchoResponse response;
-  CHECK(stub->Echo(&context, {}, &response).error_code() == grpc::StatusCode::DEADLINE_EXCEEDED);
-  CHECK(server.NoCallIsLeftWithin(absl::Seconds(5)));
+  // On a busy machine a short deadline may pass before the call has reached the server.
+  for (absl::Duration timeout = absl::Milliseconds(50); !handled && timeout < absl::Seconds(20);
+       timeout *= 2) {
+    grpc::ClientContext context;
+    context.set_deadline(In(timeout));
+    EchoResponse response;
+    REQUIRE(stub->Echo(&context, {}, &response).error_code() ==
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  }
+  CHECK(server.NoCallIsLeftWithin(absl::Seconds(30)));
   CHECK(cancelled);
 }
 
@@ -231,16 +238,17 @@ TEST_CASE("a call that ends well is not called cancelled") {
   grpc::ClientContext context;
   EchoResponse response;
   REQUIRE(stub->Echo(&context, {}, &response).ok());
-  REQUIRE(server.NoCallIsLeftWithin(absl::Seconds(5)));
+  REQUIRE(server.NoCallIsLeftWithin(absl::Seconds(30)));
   CHECK_FALSE(kept.cancelled());
 }
 
 TEST_CASE("a writer that nobody reads from any more says so") {
   EchoServer server;
   std::atomic<bool> stopped = false;
-  server.count = [&](Call&, const CountRequest&,
-                     StreamWriter<CountResponse>& writer) -> Task<grpc::Status> {
-    CountResponse response;
+  server.chat = [&](Call&, StreamReader<ChatRequest>&,
+                    StreamWriter<ChatResponse>& writer) -> Task<grpc::Status> {
+    ChatResponse response;
+    response.set_text(std::string(20'000, 'x'));
     while (co_await writer.Write(response)) {
     }
     stopped = true;
@@ -249,12 +257,12 @@ TEST_CASE("a writer that nobody reads from any more says so") {
   REQUIRE(server.Start().ok());
   auto stub = server.NewStub();
   grpc::ClientContext context;
-  auto reader = stub->Count(&context, {});
-  CountResponse response;
-  REQUIRE(reader->Read(&response));
+  auto stream = stub->Chat(&context);
+  ChatResponse response;
+  REQUIRE(stream->Read(&response));
   context.TryCancel();
-  CHECK(reader->Finish().error_code() == grpc::StatusCode::CANCELLED);
-  CHECK(server.NoCallIsLeftWithin(absl::Seconds(5)));
+  CHECK(stream->Finish().error_code() == grpc::StatusCode::CANCELLED);
+  CHECK(server.NoCallIsLeftWithin(absl::Seconds(30)));
   CHECK(stopped);
 }
 
@@ -360,7 +368,7 @@ TEST_CASE("calls cancelled at any moment leave nothing behind") {
   }
   for (std::thread& thread : threads) thread.join();
   for (const auto& run : runs) CHECK(run->unexpected() == 0);
-  CHECK(server.NoCallIsLeftWithin(absl::Seconds(10)));
+  CHECK(server.NoCallIsLeftWithin(absl::Seconds(30)));
   CHECK(gate.asked() > 0);
   CHECK(gate.ended() == gate.asked());
   CHECK(gate.ended_twice() == 0);

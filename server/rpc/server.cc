@@ -20,8 +20,12 @@ namespace {
 // "package.Service" of "/package.Service/Method".
 std::string ServiceOf(const std::string& method) { return method.substr(1, method.rfind('/') - 1); }
 
-// gRPC itself takes a port modulo 65536, and 443 if there is none.
-absl::Status CheckAddress(const std::string& listen) {
+absl::Status CheckOptions(const Server::Options& options) {
+  if (options.queues < 1 || options.waiting_calls < 1) {
+    return absl::InvalidArgumentError("expected at least one queue and one waiting call");
+  }
+  // gRPC itself takes a port modulo 65536, and 443 if there is none.
+  const std::string& listen = options.listen;
   const size_t colon = listen.rfind(':');
   int port = -1;
   if (colon == std::string::npos || !absl::SimpleAtoi(listen.substr(colon + 1), &port) ||
@@ -106,7 +110,7 @@ absl::Status Server::CheckHandlers() const {
 }
 
 absl::Status Server::Start() {
-  if (absl::Status checked = CheckAddress(options_.listen); !checked.ok()) return checked;
+  if (absl::Status checked = CheckOptions(options_); !checked.ok()) return checked;
   if (absl::Status checked = CheckHandlers(); !checked.ok()) return checked;
 
   grpc::ServerBuilder builder;

@@ -5,7 +5,9 @@
 //   }
 //
 // They are not queues: each waits until gRPC has taken or brought one message, so a slow caller
-// slows its handler and memory stays bounded.
+// slows its handler and memory stays bounded. But small messages are taken at once until the
+// caller's window (64 KB at first) is full, and a queue thread that always has something ready does
+// not look at its sockets: a handler with an endless supply should wait for something in between.
 //
 // Threads: for the handler only, one operation at a time; the handler goes on on the call's queue
 //   thread.

@@ -46,6 +46,7 @@ class EchoServer {
   }
 
   Server& server() { return server_; }
+  const Server& server() const { return server_; }
 
   // A connection of its own, so that tests do not share one by accident.
   std::shared_ptr<grpc::Channel> Connect() const {
