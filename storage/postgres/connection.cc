@@ -39,7 +39,9 @@ ServerError DriverError(absl::string_view message) {
   ServerError error;
   error.fatal = true;
   error.sqlstate = SqlstateInText(message);
-  error.message = std::string(absl::StripAsciiWhitespace(message));
+  // The lines after the first are advice, and places in the server's source.
+  const absl::string_view text = absl::StripAsciiWhitespace(message);
+  error.message = std::string(text.substr(0, text.find('\n')));
   return error;
 }
 

@@ -32,6 +32,7 @@ void Link::Stop() {
   stopped_ = true;
   timer_.cancel();
   if (attempt_ != nullptr) std::exchange(attempt_, nullptr)->Close();
+  usable_ = false;
   if (ready_ != nullptr) std::exchange(ready_, nullptr)->Close();
 }
 
@@ -61,7 +62,7 @@ void Link::Tick() {
 
 void Link::ArmTimer() {
   MonotonicTime wake = state_.next_wake();
-  if (ready_ != nullptr && !options_.probe) wake = MonotonicTime::max();
+  if (state_.phase() == LinkState::Phase::kReady && !options_.probe) wake = MonotonicTime::max();
   timer_.expires_at(wake);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) Tick();
@@ -79,6 +80,7 @@ void Link::StartAttempt() {
       [this, attempt = std::weak_ptr<Connection>(attempt_)](const ServerError& error) {
         if (ready_ != nullptr && attempt.lock() == ready_) {
           ready_ = nullptr;
+          usable_ = false;
           LostReady(error.message);
         }
       });
@@ -112,6 +114,7 @@ void Link::EndAttempt(const std::shared_ptr<Connection>& connection, const Conne
   for (const std::string& warning : verdict.warnings)
     if (options_.say) options_.say(absl::StrCat(options_.name, ": ", warning));
   ready_ = connection;
+  usable_ = true;
   facts_ = reply.facts;
   status_ = absl::OkStatus();
   lasting_ = false;
@@ -140,23 +143,28 @@ void Link::LostReady(const std::string& why) {
 void Link::Send(std::vector<StatementCall> calls, Connection::UnitDone done) {
   ready_->Send(std::move(calls), [this, connection = std::weak_ptr<Connection>(ready_),
                                   done = std::move(done)](UnitReply reply) mutable {
-    // A fatal error closes the connection by itself.
-    const bool useless = reply.fate == UnitFate::kRolledBack && !reply.error.fatal &&
+    const bool current = ready_ != nullptr && connection.lock() == ready_;
+    const bool useless = reply.fate != UnitFate::kCommitted &&
                          Classify(reply.error) == ErrorClass::kConnectionUseless;
+    // Who is told that a unit failed must not send the next one down the same hole.
+    if (current && useless) usable_ = false;
+    // After a fatal error the connection goes by itself, and says so.
+    const bool drop = current && useless && !reply.error.fatal;
     const std::string why = reply.error.message;
     done(std::move(reply));
-    if (useless && ready_ != nullptr && connection.lock() == ready_) Drop(why);
+    if (drop && ready_ != nullptr && connection.lock() == ready_) Drop(why);
   });
 }
 
 void Link::Drop(const std::string& why) {
+  usable_ = false;
   std::exchange(ready_, nullptr)->Close();
   // After the units of the closed connection have ended.
   asio::post(loop_, [this, why] { LostReady(why); });
 }
 
 void Link::SendProbe() {
-  if (ready_ == nullptr || !options_.probe) return;
+  if (!usable_ || !options_.probe) return;
   state_.ProbeSent(Now());
   Send({Probe()}, [this, connection = ready_](const UnitReply& reply) {
     if (connection != ready_) return;

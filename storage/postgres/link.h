@@ -63,7 +63,7 @@ class Link {
   // Closes. Units end; nobody is called after that. The link cannot be started again.
   void Stop();
 
-  bool ready() const { return ready_ != nullptr; }
+  bool ready() const { return usable_; }
   // Whether units may be sent before earlier ones have ended. Requires ready.
   bool pipelined() const { return !ready_->pooled(); }
   // Requires ready; afterwards as Connection::Send, but for an error that makes the connection
@@ -101,6 +101,7 @@ class Link {
   boost::asio::steady_timer timer_;
   std::shared_ptr<Connection> attempt_;  // Shared with the loop's handlers, as all connections.
   std::shared_ptr<Connection> ready_;
+  bool usable_ = false;  // ready_ is there, and no unit has said that it is not.
   SessionFacts facts_;
   bool pooler_seen_ = false;
   bool stopped_ = false;

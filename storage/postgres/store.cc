@@ -443,7 +443,8 @@ void PostgresStore::Impl::Look() {
   for (const Link* link : Links()) {
     // A link that was lost a moment ago is being connected again.
     if (!link->was_ready() || link->lasting() || link->Unready(now) >= options_.unavailable_after) {
-      if (health.ok()) health = link->status();
+      // What lasts is what an operator has to know.
+      if (health.ok() || (link->lasting() && !refused)) health = link->status();
       if (health.ok()) health = absl::UnavailableError("connecting");
     }
     refused = refused || link->lasting();

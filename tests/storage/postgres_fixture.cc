@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/task.h"
 #include "storage/postgres/migrate.h"
+#include "tests/support/eventually.h"
 
 namespace counter::testing {
 
@@ -26,14 +28,31 @@ PostgresServer& SharedPostgres() {
 }
 
 std::string MigratedDatabase(PostgresServer& server) {
-  static int number = 0;
-  const absl::StatusOr<std::string> url = server.MakeDatabase(absl::StrCat("test", ++number));
-  INFO(url.status());
-  REQUIRE(url.ok());
-  const auto migrated = postgres::MigrateUp(*url, TestTypes());
-  INFO(migrated.status());
-  REQUIRE(migrated.ok());
-  return *url;
+  // Migrated once a server; the others are copies.
+  static std::map<std::string, int> made;
+  int& number = made[server.socket_directory()];
+  if (number == 0) {
+    const absl::StatusOr<std::string> original = server.MakeDatabase("migrated");
+    INFO(original.status());
+    REQUIRE(original.ok());
+    const auto migrated = postgres::MigrateUp(*original, TestTypes());
+    INFO(migrated.status());
+    REQUIRE(migrated.ok());
+  }
+  const std::string name = absl::StrCat("test", ++number);
+  absl::StatusOr<std::string> copied;
+  // The connection that migrated may not have gone yet.
+  const bool in_time = Eventually(absl::Seconds(20), [&] {
+    copied =
+        server.Psql(server.Url(), absl::StrCat("CREATE DATABASE ", name, " TEMPLATE migrated"));
+    return copied.ok();
+  });
+  INFO(copied.status());
+  REQUIRE(in_time);
+  const std::string url = server.Url(name);
+  // Another store, not the same one.
+  REQUIRE(server.Psql(url, "UPDATE store_identity SET store_id = md5(random()::text)").ok());
+  return url;
 }
 
 postgres::StoreOptions TestStoreOptions(const std::string& url) {

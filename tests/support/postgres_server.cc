@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -59,22 +60,33 @@ absl::StatusOr<std::string> Run(std::vector<std::string> argv, absl::Duration de
   return out;
 }
 
-// The processes whose parent, or parent's parent, is `root`.
-std::vector<pid_t> Descendants(pid_t root) {
+// State and parent of a process; absent if it has ended, even if nobody has collected it.
+std::optional<pid_t> LivingParentOf(const std::string& proc_directory) {
+  // "PID (name) state parent ...": a name may hold blanks and brackets, but the last one ends it.
+  const std::string stat = ReadFile(proc_directory + "/stat");
+  const size_t end_of_name = stat.rfind(')');
+  if (end_of_name == std::string::npos) return std::nullopt;
+  const std::vector<std::string> words = absl::StrSplit(stat.substr(end_of_name + 2), ' ');
+  pid_t parent = 0;
+  if (words.size() < 2 || words[0] == "Z" || !absl::SimpleAtoi(words[1], &parent))
+    return std::nullopt;
+  return parent;
+}
+
+bool Lives(pid_t pid) { return LivingParentOf(absl::StrCat("/proc/", pid)).has_value(); }
+
+// The process and its children.
+std::vector<pid_t> Family(pid_t root) {
   std::vector<pid_t> found = {root};
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+  std::error_code error;
+  // Processes go while they are looked at: the plain loop would throw.
+  for (std::filesystem::directory_iterator entry("/proc", error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     pid_t pid = 0;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
-    // "PID (name) state parent ...": a name may hold blanks and brackets, but the last bracket ends
-    // it.
-    const std::string stat = ReadFile(entry.path().string() + "/stat");
-    const size_t end_of_name = stat.rfind(')');
-    if (end_of_name == std::string::npos) continue;
-    const std::vector<std::string> words = absl::StrSplit(stat.substr(end_of_name + 2), ' ');
-    pid_t parent = 0;
-    if (words.size() > 1 && absl::SimpleAtoi(words[1], &parent) && parent == root)
+    if (absl::SimpleAtoi(entry->path().filename().string(), &pid) &&
+        LivingParentOf(entry->path().string()) == root) {
       found.push_back(pid);
+    }
   }
   return found;
 }
@@ -146,7 +158,7 @@ absl::Status PostgresServer::Init() {
   std::map<std::string, std::string> settings = {
       {"listen_addresses", "''"},
       {"unix_socket_directories", absl::StrCat("'", directory_.path(), "'")},
-      {"max_connections", "100"},
+      {"max_connections", "200"},
       {"shared_buffers", "64MB"},
       {"log_line_prefix", "'%m [%p] %a %e '"},
       {"log_checkpoints", "off"},
@@ -220,16 +232,13 @@ void PostgresServer::Kill9() {
   if (!process_.has_value()) return;
   // The children are in sessions of their own. With the postmaster gone they end by themselves, but
   // not the ones that are busy or stopped.
-  const std::vector<pid_t> all = Descendants(process_->pid());
+  const std::vector<pid_t> family = Family(process_->pid());
   process_->Kill();
-  for (const pid_t pid : all)
+  for (const pid_t pid : family)
     if (pid != process_->pid()) kill(pid, SIGKILL);
   process_->Wait(absl::Seconds(10));
-  (void)Eventually(absl::Seconds(10), [&all] {
-    for (const pid_t pid : all)
-      if (kill(pid, 0) == 0) return false;
-    return true;
-  });
+  (void)Eventually(absl::Seconds(10),
+                   [&family] { return std::none_of(family.begin(), family.end(), Lives); });
   process_.reset();
 }
 
@@ -241,7 +250,7 @@ void PostgresServer::StopFast() {
 }
 
 void PostgresServer::SignalAll(int signal) const {
-  for (const pid_t pid : Descendants(process_->pid())) kill(pid, signal);
+  for (const pid_t pid : Family(process_->pid())) kill(pid, signal);
 }
 
 std::string PostgresServer::Log() const { return ReadFile(directory_.path() + "/log"); }
@@ -264,12 +273,13 @@ absl::StatusOr<std::unique_ptr<PgBouncer>> PgBouncer::Start(const PostgresServer
   auto bouncer = std::unique_ptr<PgBouncer>(new PgBouncer());
   const std::string& directory = bouncer->directory_.path();
   WriteFile(directory + "/users", "\"postgres\" \"\"\n");
-  WriteFile(directory + "/ini",
-            absl::StrCat("[databases]\n* = host=", server.socket_directory(),
-                         "\n[pgbouncer]\nlisten_addr =\nunix_socket_dir = ", directory,
-                         "\nlisten_port = 5432\nauth_type = trust\nauth_file = ", directory,
-                         "/users\npool_mode = transaction\ndefault_pool_size = ", pool_size,
-                         "\nmax_client_conn = 200\nserver_login_retry = 1\n"));
+  WriteFile(
+      directory + "/ini",
+      absl::StrCat("[databases]\n* = host=", server.socket_directory(),
+                   "\n[pgbouncer]\nlisten_addr =\nunix_socket_dir = ", directory,
+                   "\nlisten_port = 5432\nauth_type = trust\nauth_file = ", directory,
+                   "/users\npool_mode = transaction\ndefault_pool_size = ", pool_size,
+                   "\nmax_client_conn = 200\nserver_login_retry = 1\nserver_idle_timeout = 1\n"));
   Process::Options options;
   options.argv = AsServerAccount({program, directory + "/ini"});
   options.env = Process::BaseEnv();
