@@ -279,8 +279,10 @@ void WriteLoop::FailExecuted(UnitFailure failure, const absl::Status& error) {
   }
 }
 
-// Another process holds the file's lock. Expired writes are dropped when the batch is made again.
+// Another process holds the file's lock. What waits behind the batch that meets it must not wait
+// longer than it wants to.
 void WriteLoop::WaitOutLock() {
+  combiner_.DropUnwanted(options_.clock->MonotonicNow(), ended_);
   const MonotonicTime now = std::chrono::steady_clock::now();
   MutexLock lock(mutex_);
   if (stopping_) {

@@ -135,22 +135,25 @@ TEST_CASE("sqlite store: another process's lock is waited for by a write that ha
   const std::unique_ptr<LikeStore> store = OpenSqliteStore(options).value();
   ForeignLock lock(path);
   PendingApply patient(*store, {Like(1, Post(1))});
-  // A write that runs out of time ends when it does, and is not applied.
-  const absl::Time before = absl::Now();
-  const absl::StatusOr<Applied> hasty =
-      ApplyOne(*store, Like(2, Post(1)), Within(absl::Milliseconds(200)));
-  const absl::Duration waited = absl::Now() - before;
-  CHECK(ReasonOf(hasty.status()) == ErrorReason::kDeadlineExceeded);
-  CHECK(IsNotApplied(hasty.status()));
-  CHECK(waited >= absl::Milliseconds(190));
-  CHECK(waited < absl::Milliseconds(500) * Slowness());
+  // A write that runs out of time ends when it does, and is not applied. The second one comes when
+  // the patient one is certainly being tried again.
+  for (int round = 0; round < 2; ++round) {
+    const absl::Time before = absl::Now();
+    const absl::StatusOr<Applied> hasty =
+        ApplyOne(*store, Like(2, Post(1)), Within(absl::Milliseconds(200)));
+    const absl::Duration waited = absl::Now() - before;
+    CHECK(ReasonOf(hasty.status()) == ErrorReason::kDeadlineExceeded);
+    CHECK(IsNotApplied(hasty.status()));
+    CHECK(waited >= absl::Milliseconds(190));
+    CHECK(waited < absl::Milliseconds(500) * Slowness());
+  }
   CHECK(CountOf(*store, Post(1)).count == 0);  // Reads go on.
   lock.Release();
   CHECK(patient.Wait().at(0)->changed);
   CHECK(CountOf(*store, Post(1)).count == 1);
   MutexLock guard(observed.mutex);
   CHECK(observed.errors == std::map<std::pair<StoreQueue, ErrorReason>, int>{
-                               {{StoreQueue::kWrites, ErrorReason::kDeadlineExceeded}, 1}});
+                               {{StoreQueue::kWrites, ErrorReason::kDeadlineExceeded}, 2}});
 }
 
 TEST_CASE("sqlite store: a cancelled write that waits for a lock ends before the lock does") {
