@@ -22,11 +22,19 @@ absl::Status Refuse(absl::string_view step, const Reply& reply) {
                                              reply.is_error() ? words[0] : "unexpectedly"));
 }
 
-std::string RunIdOf(absl::string_view info) {
+std::string FieldOf(absl::string_view info, absl::string_view field) {
   for (absl::string_view line : absl::StrSplit(info, '\n')) {
-    if (absl::ConsumePrefix(&line, "run_id:")) return std::string(absl::StripAsciiWhitespace(line));
+    if (absl::ConsumePrefix(&line, field)) return std::string(absl::StripAsciiWhitespace(line));
   }
   return "";
+}
+
+// The process, and the history of its data: a master that was a replica meanwhile is the same
+// process with another history.
+std::string RunIdOf(absl::string_view info) {
+  const std::string run_id = FieldOf(info, "run_id:");
+  if (run_id.empty()) return "";
+  return absl::StrCat(run_id, "/", FieldOf(info, "master_replid:"));
 }
 
 }  // namespace
@@ -48,7 +56,7 @@ Commands GreetingCommands(const Login& login) {
   if (SendsDatabase(login)) commands.Add({"SELECT", absl::StrCat(login.database)});
   commands.Add({"DEL", kProbedKey});
   for (const Script* script : AllScripts()) commands.Add({"SCRIPT", "LOAD", script->text()});
-  commands.Add({"INFO", "server"});
+  commands.Add({"INFO", "server", "replication"});
   return commands;
 }
 

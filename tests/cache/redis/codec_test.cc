@@ -1,6 +1,7 @@
 // Bytes to replies and back: fragments, what is refused, and what a command looks like.
 #include "cache/redis/codec.h"
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/cache/redis/scripted_channel.h"
+#include "tests/support/test_settings.h"
 
 namespace counter::redis::testing {
 namespace {
@@ -128,6 +130,29 @@ TEST_CASE("codec: half a reply is freed with its reader") {
   std::vector<Reply> replies;
   CHECK(reader.Feed("*3\r\n$3\r\nabc\r\n*2\r\n:1\r\n", replies).ok());
   CHECK(replies.empty());
+}
+
+TEST_CASE("codec: damaged streams end in replies or a refusal, never in much memory") {
+  std::mt19937_64 random(counter::testing::TestSeed());
+  constexpr char kBytes[] = "+-:$*0123456789\r\nax";
+  int64_t refused = 0;
+  for (int run = 0; run < counter::testing::Sized(5000, 500'000); ++run) {
+    std::string stream = kStream + kStream;
+    for (uint64_t damages = 1 + random() % 4; damages > 0; --damages) {
+      stream[random() % stream.size()] = kBytes[random() % (sizeof(kBytes) - 1)];
+    }
+    ReplyReader reader;
+    std::vector<Reply> replies;
+    bool is_read = true;
+    for (size_t at = 0; at < stream.size() && is_read;) {
+      const size_t size = 1 + random() % 20;
+      is_read = reader.Feed(stream.substr(at, size), replies).ok();
+      at += size;
+    }
+    refused += is_read ? 0 : 1;
+    REQUIRE(replies.size() <= 30);
+  }
+  CHECK(refused > 100);
 }
 
 TEST_CASE("codec: K30: a command carries any bytes as they are") {

@@ -199,6 +199,12 @@ TEST_CASE("connection: another run of the server is told of, a mere reconnect is
   REQUIRE(server->Restart().ok());
   REQUIRE(Eventually(absl::Seconds(10), [&] { return connection.Stats().connects == 3; }));
   CHECK(Eventually(absl::Seconds(5), [&] { return new_runs == 1; }));
+  // A replica meanwhile: what it holds may come from another master.
+  server->Command({"REPLICAOF", "127.0.0.1", "1"});
+  REQUIRE(Eventually(absl::Seconds(10), [&] { return !connection.usable(); }));
+  server->Command({"REPLICAOF", "NO", "ONE"});
+  REQUIRE(BecomesUsable(connection));
+  CHECK(Eventually(absl::Seconds(5), [&] { return new_runs == 2; }));
 }
 
 TEST_CASE("connection: a server that takes no writes is not used") {

@@ -341,6 +341,31 @@ TEST_CASE("faults: Redis full, with nothing to evict") {
   trial.CheckHealed();
 }
 
+TEST_CASE("faults: a full Redis takes newer counts and unlikes, and no new keys") {
+  Trial trial;
+  RedisCaches& caches = trial.server(0).caches();
+  const auto get = [&](const Item& item) { return BlockingWait(caches.counts().Get({item}))[0]; };
+  const auto put = [&](int64_t version, FillToken token) {
+    const CountEntry entry{ItemOf(0), version, version, Clock::System().WallNow()};
+    return BlockingWait(caches.counts().Put({{entry, token}}));
+  };
+  const auto record = [&](bool liked, int64_t version) {
+    const LikeFact fact{ItemOf(0), liked, version, Clock::System().WallNow()};
+    BlockingWait(caches.recent_likes().Record(UserId{1}, {fact}));
+    return BlockingWait(caches.recent_likes().Find(UserId{1}, {ItemOf(0)}))[0].has_value();
+  };
+  REQUIRE(put(5, get(ItemOf(0)).token));
+  REQUIRE(record(true, 5));
+  trial.redis().Command({"CONFIG", "SET", "maxmemory", "1"});
+  CHECK(put(6, 0));
+  CHECK(get(ItemOf(0)).entry.version == 6);
+  CHECK(get(ItemOf(1)).kind == CountLookup::Kind::kMiss);
+  CHECK_FALSE(record(false, 6));
+  CHECK(BlockingWait(caches.rate_limiter().Reserve({{UserId{1}, 1}}))[0].granted == 1);
+  trial.redis().Command({"CONFIG", "SET", "maxmemory", "0"});
+  CHECK(get(ItemOf(1)).kind == CountLookup::Kind::kLease);
+}
+
 TEST_CASE("faults: Redis evicts whatever it likes") {
   Trial trial({.args = {"--maxmemory", "2mb", "--maxmemory-policy", "allkeys-random"}});
   trial.Under([&] {

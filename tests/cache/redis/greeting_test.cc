@@ -19,7 +19,8 @@ const Login kLogin{"counter", "s3cret", 2};
 std::vector<Reply> GoodReplies() {
   std::vector<Reply> replies = {Status("OK"), Status("OK"), Integer(0)};
   for (const Script* script : AllScripts()) replies.push_back(Text(script->digest()));
-  replies.push_back(Text("# Server\r\nredis_version:7.0.15\r\nrun_id:0123abcd\r\ntcp_port:1\r\n"));
+  replies.push_back(Text(
+      "# Server\r\nredis_version:7.0.15\r\nrun_id:0123abcd\r\ntcp_port:1\r\nmaster_replid:ef\r\n"));
   return replies;
 }
 
@@ -31,7 +32,7 @@ TEST_CASE(
   CHECK(commands[1] == std::vector<std::string>{"SELECT", "2"});
   CHECK(commands[2][0] == "DEL");
   CHECK(commands[3][0] == "SCRIPT");
-  CHECK(commands.back() == std::vector<std::string>{"INFO", "server"});
+  CHECK(commands.back() == std::vector<std::string>{"INFO", "server", "replication"});
   CHECK(Words(GreetingCommands({"", "s3cret", 0}).bytes())[0] ==
         std::vector<std::string>{"AUTH", "s3cret"});
   CHECK(Words(GreetingCommands({}).bytes())[0][0] == "DEL");
@@ -40,7 +41,7 @@ TEST_CASE(
 TEST_CASE("greeting: when all is well it says which run of the server this is") {
   const auto greeting = ReadGreeting(kLogin, GoodReplies());
   REQUIRE(greeting.ok());
-  CHECK(greeting->run_id == "0123abcd");
+  CHECK(greeting->run_id == "0123abcd/ef");
 }
 
 TEST_CASE("greeting: an error at any step but the last means that the server cannot be used") {
