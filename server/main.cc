@@ -1,6 +1,5 @@
-// counterd: reads the settings, names the concrete classes, wires them, and lives until a signal.
-//
-// The only file that knows which store and which caches there are.
+// counterd: reads the settings, wires the rooms, and lives until a signal. Which store and which
+// caches there are is chosen in backends.cc, a part of this program.
 
 #include <unistd.h>
 
@@ -21,10 +20,8 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "cache/local/local_count_cache.h"
-#include "cache/local/local_rate_limiter.h"
-#include "cache/local/local_recent_likes.h"
 #include "server/admission.h"
+#include "server/backends.h"
 #include "server/config/command_line.h"
 #include "server/config/print.h"
 #include "server/counter_rpc.h"
@@ -41,7 +38,6 @@
 #include "server/rpc/server.h"
 #include "server/termination.h"
 #include "server/version.h"
-#include "storage/sqlite/sqlite_store.h"
 
 namespace counter {
 namespace {
@@ -50,33 +46,6 @@ namespace {
 // probe, which must never depend on the store.
 constexpr char kServiceName[] = "counter.v1.CounterService";
 constexpr char kLiveness[] = "liveness";
-
-absl::StatusOr<std::unique_ptr<LikeStore>> OpenStore(const Config& config,
-                                                     StoreObserver& observer) {
-  SqliteStoreOptions options;
-  options.path = absl::StrCat(config.data_dir, "/counter.db");
-  options.queue_mutations_max = config.write_queue_max;
-  options.queue_reads_max = config.read_queue_max;
-  options.batch_rows_max = config.batch_rows_max;
-  options.observer = &observer;
-  return OpenSqliteStore(options);
-}
-
-// The caches inside this process.
-struct LocalCaches {
-  explicit LocalCaches(const Config& config)
-      : counts(Clock::System(), {.ttl = config.cache_ttl, .entries_max = config.cache_items_max}),
-        recent_likes(Clock::System(), {.ttl = config.recent_likes_ttl,
-                                       .bounds = {.fresh_for = config.recent_likes_fresh},
-                                       .facts_max = config.recent_likes_max}),
-        rate_limiter(Clock::System(), {.limit = config.rate_limit_requests,
-                                       .window = config.rate_limit_window,
-                                       .users_max = config.rate_limit_users_max}) {}
-
-  LocalCountCache counts;
-  LocalRecentLikes recent_likes;
-  LocalRateLimiter rate_limiter;
-};
 
 rpc::Server::Options RpcOptions(const Config& config, rpc::CallGate& gate) {
   rpc::Server::Options options;
@@ -125,8 +94,7 @@ class Counterd {
   CallMetrics call_metrics_{metrics_};
   ServiceMetrics service_metrics_{metrics_};
   StoreMetrics store_metrics_{metrics_};
-  std::unique_ptr<LikeStore> store_;
-  std::unique_ptr<LocalCaches> caches_;
+  std::unique_ptr<Backends> backends_;
   std::unique_ptr<CounterService> service_;
   std::unique_ptr<CounterRpc> counter_rpc_;
   std::unique_ptr<Admission> admission_;
@@ -148,14 +116,13 @@ absl::Status Counterd::Run(Termination& termination, const LogWriter& log) {
 }
 
 absl::Status Counterd::Start(const LogWriter& log) {
-  absl::StatusOr<std::unique_ptr<LikeStore>> store = OpenStore(config_, store_metrics_);
-  if (!store.ok()) return store.status();
-  store_ = *std::move(store);
-  caches_ = std::make_unique<LocalCaches>(config_);
+  absl::StatusOr<std::unique_ptr<Backends>> backends = Backends::Open(config_, store_metrics_);
+  if (!backends.ok()) return backends.status();
+  backends_ = *std::move(backends);
   service_ = std::make_unique<CounterService>(
       ItemTypes(config_.item_types),
-      CounterService::Parts{*store_, caches_->counts, caches_->recent_likes, caches_->rate_limiter,
-                            Clock::System(), service_metrics_});
+      CounterService::Parts{backends_->store(), backends_->count_cache(), backends_->recent_likes(),
+                            backends_->rate_limiter(), Clock::System(), service_metrics_});
 
   admission_ = std::make_unique<Admission>(
       Admission::Options{.calls_in_flight_max = config_.calls_in_flight_max}, Clock::System(),
@@ -174,7 +141,7 @@ absl::Status Counterd::Start(const LogWriter& log) {
   });
 
   if (absl::Status started = rpc_server_->Start(); !started.ok()) return started;
-  readiness_ = std::make_unique<Readiness>(*store_, [this](bool ready) {
+  readiness_ = std::make_unique<Readiness>(backends_->store(), [this](bool ready) {
     health_.Set("", ready);
     health_.Set(kServiceName, ready);
   });
@@ -192,7 +159,8 @@ absl::Status Counterd::StartOperatorListener() {
                         [this] { return metrics_.Expose(); });
   http::AddHealthRoute(*operator_listener_, [this] {
     const bool ready = readiness_->ready();
-    return http::Health{ready, {{"store", store_->Health().ok() ? "ok" : "unavailable"}}};
+    return http::Health{ready,
+                        {{"store", backends_->store().Health().ok() ? "ok" : "unavailable"}}};
   });
   return operator_listener_->Start();
 }
@@ -224,7 +192,7 @@ void Counterd::Drain() {
   const absl::Duration left = Between(Clock::System().MonotonicNow(), end);
   if (rpc_server_ != nullptr) rpc_server_->Drain(std::max(left, absl::ZeroDuration()));
   if (operator_listener_ != nullptr) operator_listener_->Stop();
-  if (store_ != nullptr) store_->Stop();
+  if (backends_ != nullptr) backends_->Stop();
 }
 
 // Refuses what still comes as SHUTTING_DOWN, which clients repeat elsewhere, until nobody comes any
@@ -256,8 +224,7 @@ int Serve(const LoadedConfig& loaded) {
     Log(LogLevel::kWarning, "A setting may not mean what you think.", {{"setting", warning}});
   }
 
-  absl::Status ended = BackendRefusals(config);
-  if (ended.ok()) ended = Counterd(loaded).Run(termination, log);
+  const absl::Status ended = Counterd(loaded).Run(termination, log);
   if (ended.ok()) {
     Log(LogLevel::kInfo, "Counter has stopped.");
   } else {
@@ -266,6 +233,23 @@ int Serve(const LoadedConfig& loaded) {
   SetLogSink(nullptr, config.log_level);
   log.Stop();
   return ended.ok() ? 0 : 1;
+}
+
+// Prints what was done, or what is missing.
+int Migrate(Command command, const Config& config) {
+  if (!config.database_url.has_value()) {
+    std::fputs("counterd: migrate needs a DATABASE_URL; the embedded store has no migrations\n",
+               stderr);
+    return 2;
+  }
+  absl::StatusOr<MigrationReport> report =
+      command == Command::kMigrateUp ? MigrateDatabase(config) : InspectDatabase(config);
+  if (!report.ok()) {
+    std::fprintf(stderr, "counterd: %s\n", std::string(report.status().message()).c_str());
+    return 1;
+  }
+  for (const std::string& line : report->lines) std::printf("%s\n", line.c_str());
+  return report->complete ? 0 : 1;
 }
 
 int Main(int argc, char** argv) {
@@ -284,6 +268,9 @@ int Main(int argc, char** argv) {
     case Command::kConfigMarkdown:
       std::fputs(FormatMarkdown().c_str(), stdout);
       return 0;
+    case Command::kMigrateUp:
+    case Command::kMigrateStatus:
+      return Migrate(command_line->command, command_line->loaded.config);
     case Command::kVersion:
       std::printf("counterd %s\n", kVersion);
       return 0;

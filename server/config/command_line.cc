@@ -116,12 +116,27 @@ class Reader {
       SetCommand(Command::kServe, word);
     } else if (word == "config") {
       SetCommand(Command::kConfig, word);
+    } else if (word == "migrate") {
+      ReadMigrate();
     } else if (word == "version") {
       SetCommand(Command::kVersion, word);
     } else if (word == "help") {
       help = true;
     } else {
-      faults.push_back(Unknown("command", word, {"serve", "config", "version", "help"}));
+      faults.push_back(Unknown("command", word, {"serve", "config", "migrate", "version", "help"}));
+    }
+  }
+
+  // What to do follows the command: `counterd migrate up`.
+  void ReadMigrate() {
+    const absl::string_view what = words_.at_end() ? "" : words_.Take();
+    if (what == "up") {
+      SetCommand(Command::kMigrateUp, "migrate up");
+    } else if (what == "status") {
+      SetCommand(Command::kMigrateStatus, "migrate status");
+    } else {
+      faults.push_back(absl::StrCat("expected `migrate up` or `migrate status`, got ", Quoted(what),
+                                    " after migrate"));
     }
   }
 
@@ -168,7 +183,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
   }
   line.command = reader.command.value_or(Command::kServe);
   const bool reads_settings =
-      line.command == Command::kServe || (line.command == Command::kConfig && !reader.markdown);
+      line.command != Command::kVersion && (line.command != Command::kConfig || !reader.markdown);
   if (!reads_settings && reader.faults.empty()) {
     if (reader.markdown) line.command = Command::kConfigMarkdown;
     return line;

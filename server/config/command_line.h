@@ -1,6 +1,7 @@
 // The command line of counterd: which command, and with which configuration.
 //
-//   counterd [serve|config|version|help] [--setting value | --setting=value]...
+//   counterd [serve|config|migrate up|migrate status|version|help] [--setting value |
+//   --setting=value]...
 //
 // Read by hand and not by CLI11: that stops at the first fault and cannot tell an unknown flag's
 // value from a command; here every fault of flags, environment and file comes in one refusal.
@@ -16,13 +17,15 @@ enum class Command {
   kServe,           // The default.
   kConfig,          // Print FormatConfig(loaded).
   kConfigMarkdown,  // Print FormatMarkdown().
+  kMigrateUp,       // Bring the database of DATABASE_URL to the schema of this binary.
+  kMigrateStatus,   // Say what of it is missing; exit status 1 if anything is.
   kVersion,
   kHelp,  // Print FormatHelp(); exit status 0.
 };
 
 struct CommandLine {
   Command command = Command::kServe;
-  LoadedConfig loaded;  // For kServe and kConfig; the others read no settings.
+  LoadedConfig loaded;  // Of kServe, kConfig and the migrations; the others read no settings.
 };
 
 // Refuses with INVALID_ARGUMENT; the message, of one or several lines, is for standard error.

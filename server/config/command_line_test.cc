@@ -36,6 +36,14 @@ TEST_CASE("each command is recognised before and after flags") {
   CHECK(Parse({"help"}).value().command == Command::kHelp);
 }
 
+TEST_CASE("migrate takes up or status and nothing else") {
+  CHECK(Parse({"migrate", "up"}).value().command == Command::kMigrateUp);
+  CHECK(Parse({"migrate", "status", "--rpc-queues=2"}).value().command == Command::kMigrateStatus);
+  CHECK(absl::StrContains(Refusal({"migrate"}), "expected `migrate up` or `migrate status`"));
+  CHECK(absl::StrContains(Refusal({"migrate", "down"}), "down"));
+  CHECK_FALSE(Parse({"migrate", "up"}, {{"RPC_QUEUES", "x"}}).ok());
+}
+
 TEST_CASE("who asks for help gets it, whatever else is wrong") {
   for (const char* help : {"-h", "--help", "help"}) {
     CHECK(Parse({help}).value().command == Command::kHelp);

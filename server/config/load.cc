@@ -241,20 +241,4 @@ Config DefaultConfig() {
   return config;
 }
 
-absl::Status BackendRefusals(const Config& config) {
-  std::vector<std::string> refusals;
-  if (config.database_url.has_value()) {
-    refusals.push_back(
-        "DATABASE_URL asks for PostgreSQL, but this version has only the embedded store: unset "
-        "DATABASE_URL and say with DATA_DIR where the data goes");
-  }
-  if (config.redis_url.has_value()) {
-    refusals.push_back(
-        "REDIS_URL asks for Redis, but this version has only the cache inside the process: unset "
-        "REDIS_URL");
-  }
-  if (refusals.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(refusals, "\n"));
-}
-
 }  // namespace counter

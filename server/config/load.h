@@ -52,10 +52,6 @@ absl::StatusOr<LoadedConfig> LoadConfig(const ConfigSources& sources,
 // Every setting at its default.
 Config DefaultConfig();
 
-// Why this build cannot serve with an otherwise valid configuration; OK if it can. Goes away,
-// setting by setting, with the backends that the settings ask for.
-absl::Status BackendRefusals(const Config& config);
-
 }  // namespace counter
 
 #endif  // COUNTER_SERVER_CONFIG_LOAD_H_

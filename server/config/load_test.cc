@@ -218,18 +218,5 @@ TEST_CASE("a REST address is taken with a warning") {
   CHECK(loaded->warnings.size() == 1);
 }
 
-TEST_CASE("a backend that this build has not is refused in a sentence without its address") {
-  Config config = DefaultConfig();
-  CHECK(BackendRefusals(config).ok());
-  config.database_url = ServiceUrl{"postgresql://u:hunter2@db.example/likes"};
-  CHECK(absl::StrContains(BackendRefusals(config).message(), "only the embedded store"));
-  config.redis_url = ServiceUrl{"redis://:hunter2@cache.example"};
-  const std::string both(BackendRefusals(config).message());
-  CHECK(absl::StrContains(both, "DATABASE_URL"));
-  CHECK(absl::StrContains(both, "REDIS_URL"));
-  CHECK_FALSE(absl::StrContains(both, "hunter2"));
-  CHECK_FALSE(absl::StrContains(both, "example"));
-}
-
 }  // namespace
 }  // namespace counter

@@ -21,6 +21,8 @@ Commands:
   serve      Serve until SIGTERM or SIGINT (the default).
   config     Print the effective settings and where each came from, without secrets;
              with --markdown the page docs/configuration.md.
+  migrate    Make the schema in the PostgreSQL of DATABASE_URL: `migrate up` brings it to what this
+             version needs, `migrate status` says what is missing (exit status 1 if anything is).
   version    Print the version.
   help       Print this.
 

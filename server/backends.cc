@@ -1,0 +1,208 @@
+#include "server/backends.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cache/local/local_count_cache.h"
+#include "cache/local/local_rate_limiter.h"
+#include "cache/local/local_recent_likes.h"
+#include "cache/redis/redis_caches.h"
+#include "cache/redis/redis_url.h"
+#include "server/upkeep/cache_upkeep.h"
+#include "storage/postgres/migrate.h"
+#include "storage/postgres/store.h"
+#include "storage/sqlite/sqlite_store.h"
+
+namespace counter {
+namespace {
+
+// A store, and its outbox if it has one.
+struct OpenedStore {
+  std::unique_ptr<LikeStore> store;
+  CacheOutbox* outbox = nullptr;
+  StaleOutbox* stale_outbox = nullptr;
+};
+
+absl::StatusOr<OpenedStore> OpenSqlite(const Config& config, StoreObserver& observer) {
+  SqliteStoreOptions options;
+  options.path = absl::StrCat(config.data_dir, "/counter.db");
+  options.queue_mutations_max = config.write_queue_max;
+  options.queue_reads_max = config.read_queue_max;
+  options.batch_rows_max = config.batch_rows_max;
+  options.observer = &observer;
+  absl::StatusOr<std::unique_ptr<LikeStore>> store = OpenSqliteStore(options);
+  if (!store.ok()) return store.status();
+  return OpenedStore{*std::move(store)};
+}
+
+std::vector<ItemType> ItemTypesOf(const Config& config) {
+  std::vector<ItemType> types;
+  for (const auto& [name, type] : config.item_types) types.push_back(type);
+  return types;
+}
+
+absl::StatusOr<OpenedStore> OpenPostgres(const Config& config) {
+  postgres::StoreOptions options;
+  options.url = config.database_url->text;
+  options.item_types = ItemTypesOf(config);
+  // More rows a statement are hardly faster and make everybody in it wait longer.
+  constexpr int kStatementRowsMax = 300;
+  options.batch_rows_max = std::min(config.batch_rows_max, kStatementRowsMax);
+  options.mutations_max = std::max(config.write_queue_max / options.lanes, 1);
+  options.say = [](const std::string& text) {
+    Log(LogLevel::kWarning, "The connection to PostgreSQL has news.", {{"what", text}});
+  };
+  absl::StatusOr<std::unique_ptr<postgres::PostgresStore>> store =
+      postgres::PostgresStore::Open(std::move(options));
+  if (!store.ok()) return store.status();
+  OpenedStore opened;
+  opened.outbox = store->get();
+  opened.store = *std::move(store);
+  return opened;
+}
+
+// With the caches inside this process.
+class LocalBackends final : public Backends {
+ public:
+  LocalBackends(OpenedStore opened, const Config& config)
+      : opened_(std::move(opened)),
+        counts_(Clock::System(), CountOptions(config)),
+        recent_likes_(Clock::System(), RecentOptions(config)),
+        rate_limiter_(Clock::System(), {.limit = config.rate_limit_requests,
+                                        .window = config.rate_limit_window,
+                                        .users_max = config.rate_limit_users_max}) {}
+
+  LikeStore& store() override { return *opened_.store; }
+  CountCache& count_cache() override { return counts_; }
+  RecentLikes& recent_likes() override { return recent_likes_; }
+  RateLimiter& rate_limiter() override { return rate_limiter_; }
+  void Stop() override { opened_.store->Stop(); }
+
+ private:
+  // Below the second by more than the jitter of a count's life.
+  static constexpr absl::Duration kLifeBesideOthers = absl::Milliseconds(900);
+
+  static bool HasOthers(const Config& config) { return config.database_url.has_value(); }
+  static LocalCountCacheOptions CountOptions(const Config& config) {
+    LocalCountCacheOptions options;
+    options.ttl =
+        HasOthers(config) ? std::min(config.cache_ttl, kLifeBesideOthers) : config.cache_ttl;
+    options.entries_max = config.cache_items_max;
+    return options;
+  }
+  static LocalRecentLikesOptions RecentOptions(const Config& config) {
+    LocalRecentLikesOptions options;
+    options.ttl = config.recent_likes_ttl;
+    options.bounds.fresh_for = HasOthers(config)
+                                   ? std::min(config.recent_likes_fresh, kLifeBesideOthers)
+                                   : config.recent_likes_fresh;
+    options.facts_max = config.recent_likes_max;
+    return options;
+  }
+
+  OpenedStore opened_;
+  LocalCountCache counts_;
+  LocalRecentLikes recent_likes_;
+  LocalRateLimiter rate_limiter_;
+};
+
+redis::RedisCachesOptions RedisOptions(const Config& config, redis::Address address) {
+  redis::RedisCachesOptions options;
+  options.connection.address = std::move(address);
+  for (const auto& [name, type] : config.item_types) options.type_names[type.value] = name;
+  options.counts.ttl = config.cache_ttl;
+  options.recent_likes.ttl = config.recent_likes_ttl;
+  options.recent_likes.fresh_for = config.recent_likes_fresh;
+  options.rate_limiter.limit = config.rate_limit_requests;
+  options.rate_limiter.window = config.rate_limit_window;
+  options.rate_limiter.fallback_users_max = config.rate_limit_users_max;
+  return options;
+}
+
+// With the caches in Redis.
+class RedisBackends final : public Backends {
+ public:
+  RedisBackends(OpenedStore opened, const Config& config, redis::Address address)
+      : opened_(std::move(opened)),
+        caches_(RedisOptions(config, std::move(address))),
+        upkeep_({*opened_.store, caches_.counts(), opened_.outbox, opened_.stale_outbox,
+                 Clock::System()}) {
+    if (opened_.outbox != nullptr) opened_.outbox->SetListener(&upkeep_);
+    caches_.OnNewRun([this](std::vector<Item> items) { upkeep_.PutAgain(items); });
+    caches_.Start();
+    upkeep_.Start();
+  }
+  ~RedisBackends() override { Stop(); }
+
+  LikeStore& store() override { return *opened_.store; }
+  CountCache& count_cache() override { return upkeep_; }
+  RecentLikes& recent_likes() override { return caches_.recent_likes(); }
+  RateLimiter& rate_limiter() override { return caches_.rate_limiter(); }
+
+  void Stop() override {
+    if (stopped_) return;
+    stopped_ = true;
+    if (opened_.outbox != nullptr) opened_.outbox->SetListener(nullptr);
+    upkeep_.Stop();
+    caches_.Stop();
+    opened_.store->Stop();
+  }
+
+ private:
+  OpenedStore opened_;
+  redis::RedisCaches caches_;
+  CacheUpkeep upkeep_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backends>> Backends::Open(const Config& config,
+                                                         StoreObserver& observer) {
+  std::optional<redis::Address> redis_address;
+  if (config.redis_url.has_value()) {
+    absl::StatusOr<redis::Address> parsed = redis::ParseRedisUrl(config.redis_url->text);
+    if (!parsed.ok()) return parsed.status();
+    redis_address = *std::move(parsed);
+  }
+  absl::StatusOr<OpenedStore> opened =
+      config.database_url.has_value() ? OpenPostgres(config) : OpenSqlite(config, observer);
+  if (!opened.ok()) return opened.status();
+  if (redis_address.has_value()) {
+    return std::make_unique<RedisBackends>(*std::move(opened), config, *std::move(redis_address));
+  }
+  return std::make_unique<LocalBackends>(*std::move(opened), config);
+}
+
+absl::StatusOr<MigrationReport> MigrateDatabase(const Config& config) {
+  absl::StatusOr<std::vector<std::string>> done =
+      postgres::MigrateUp(config.database_url->text, ItemTypesOf(config));
+  if (!done.ok()) return done.status();
+  if (done->empty()) done->push_back("nothing to do: the schema is complete");
+  return MigrationReport{*std::move(done), /*complete=*/true};
+}
+
+absl::StatusOr<MigrationReport> InspectDatabase(const Config& config) {
+  const absl::StatusOr<postgres::MigrationStatus> status =
+      postgres::ReadMigrationStatus(config.database_url->text, ItemTypesOf(config));
+  if (!status.ok()) return status.status();
+  MigrationReport report;
+  report.complete = status->complete();
+  report.lines.push_back(absl::StrCat("applied: ", status->applied, " of ", status->head));
+  for (const std::string& name : status->pending) {
+    report.lines.push_back(absl::StrCat("missing: migration ", name));
+  }
+  for (int64_t type : status->types_missing) {
+    report.lines.push_back(absl::StrCat("missing: partition of item type ", type));
+  }
+  return report;
+}
+
+}  // namespace counter
