@@ -134,7 +134,11 @@ inline Task<void> Promise<void>::get_return_object() noexcept {
   return Task<void>(std::coroutine_handle<Promise<void>>::from_promise(*this));
 }
 
-// A coroutine that starts at once and frees itself at its end.
+}  // namespace task_internal
+
+// The return type of a coroutine that starts at once and frees itself at its end. For the few
+// places that are on every call's path and know all of their coroutine; everybody else uses
+// Spawn().
 struct Detached {
   struct promise_type {
     Detached get_return_object() noexcept { return {}; }
@@ -145,12 +149,10 @@ struct Detached {
   };
 };
 
-}  // namespace task_internal
-
 // Starts `task` now, on this thread, and lets it run to its end on its own. Whoever needs to know
 // of the end makes the task say so.
 inline void Spawn(Task<void> task) {
-  [](Task<void> owned) -> task_internal::Detached { co_await std::move(owned); }(std::move(task));
+  [](Task<void> owned) -> Detached { co_await std::move(owned); }(std::move(task));
 }
 
 // Runs `task` to its end and returns its value; blocks the calling thread. For tests, tools and
@@ -159,14 +161,14 @@ template <class T>
 T BlockingWait(Task<T> task) {
   Notification ended;
   if constexpr (std::is_void_v<T>) {
-    [](Task<T> owned, Notification& done) -> task_internal::Detached {
+    [](Task<T> owned, Notification& done) -> Detached {
       co_await std::move(owned);
       done.Notify();
     }(std::move(task), ended);
     ended.Wait();
   } else {
     std::optional<T> value;
-    [](Task<T> owned, std::optional<T>& out, Notification& done) -> task_internal::Detached {
+    [](Task<T> owned, std::optional<T>& out, Notification& done) -> Detached {
       out.emplace(co_await std::move(owned));
       done.Notify();
     }(std::move(task), value, ended);
