@@ -35,10 +35,10 @@ void ServedCall::OnAccepted(bool ok) {
       return;
     }
   }
-  Spawn(RunHandler(*this));
+  RunHandler(*this);
 }
 
-Task<> ServedCall::RunHandler(ServedCall& call) {
+Detached ServedCall::RunHandler(ServedCall& call) {
   grpc::Status status;
   {
     // The handler's frame must be gone before End(): it refers to the call.

@@ -56,7 +56,7 @@ class ServedCall : public Call {
     ServedCall& call_;
   };
 
-  static Task<> RunHandler(ServedCall& call);
+  static Detached RunHandler(ServedCall& call);
 
   void OnAccepted(bool ok);
   void OnDone(bool ok);

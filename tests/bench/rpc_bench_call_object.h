@@ -108,7 +108,13 @@ class CallObjectServer {
   CallObjectServer(int queues, int waiting_calls, CallObjectHandler handler)
       : handler_(std::move(handler)) {
     grpc::ServerBuilder builder;
+    // As the engine sets them.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1024);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(&service_);
     for (int i = 0; i < queues; ++i) completions_.push_back(builder.AddCompletionQueue());
