@@ -64,7 +64,7 @@ v1::Outcome OutcomeOf(int action, bool changed) {
   return changed ? v1::OUTCOME_UNLIKED : v1::OUTCOME_NOT_LIKED;
 }
 
-void SetMutationResult(const rpc::Call& call, int action, absl::StatusOr<WriteAnswer> answer,
+void SetMutationResult(const rpc::Call& call, int action, absl::StatusOr<WriteAnswer>&& answer,
                        v1::MutationResult& out) {
   if (!answer.ok()) {
     out.set_outcome(v1::OUTCOME_FAILED);
