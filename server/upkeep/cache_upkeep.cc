@@ -70,7 +70,7 @@ Task<bool> CacheUpkeep::Round() {
     MutexLock lock(mutex_);
     ++stats_.failures;
   }
-  co_return put && swept;
+  co_return (put && swept);
 }
 
 Task<bool> CacheUpkeep::PutOwed() {
