@@ -40,7 +40,7 @@ class WriteLoop {
   struct Options {
     std::string path;
     int mutations_max = 100'000;  // Taken and not ended, in mutations.
-    int batch_rows_max = 1'000;   // Rows of a transaction.
+    int batch_rows_max = 2'000;   // Rows of a transaction.
     int page_cache_kib = 65'536;
     int checkpoint_pages = 4'000;  // The log is copied into the file when it has grown by so much.
     absl::Duration probe_interval = absl::Milliseconds(500);

@@ -35,6 +35,7 @@ struct Settings {
   int rounds = 3;
   int tasks = 16;
   int batch = 100;
+  int reply_us = 0;  // Of work that each caller does on the thread that answers it.
   int batch_rows_max = SqliteStoreOptions{}.batch_rows_max;
   int checkpoint_pages = SqliteStoreOptions{}.checkpoint_pages;
 };
@@ -98,6 +99,9 @@ Task<> CallUntil(LikeStore& store, const Load& load, const Settings& settings,
       }
     }
     caller.likes += settings.batch;
+    const steady_clock::time_point replying = steady_clock::now();
+    while (MsSince(replying) * 1000 < settings.reply_us) {
+    }
   }
   caller.ended = true;
 }
@@ -199,6 +203,7 @@ int Run(int argc, char** argv) {
   app.add_option("--rounds", settings.rounds, "Measurements of each kind, in turns");
   app.add_option("--tasks", settings.tasks, "Callers of the store");
   app.add_option("--batch", settings.batch, "Likes of one Apply");
+  app.add_option("--reply-us", settings.reply_us, "Work of a caller after each answer");
   app.add_option("--batch-rows-max", settings.batch_rows_max, "The store's batch_rows_max");
   app.add_option("--checkpoint-pages", settings.checkpoint_pages, "The store's checkpoint_pages");
   CLI11_PARSE(app, argc, argv);
