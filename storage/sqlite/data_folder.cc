@@ -37,7 +37,7 @@ absl::Status MakeFolder(const std::filesystem::path& folder) {
   if (std::filesystem::is_directory(folder, error)) return absl::OkStatus();
   const std::filesystem::path parent = folder.parent_path();
   if (!parent.empty() && parent != folder) {
-    const absl::Status made = MakeFolder(parent);
+    absl::Status made = MakeFolder(parent);
     if (!made.ok()) return made;
   }
   std::filesystem::create_directory(folder, error);
@@ -56,7 +56,7 @@ std::string HolderOf(int lock_fd) {
 absl::StatusOr<std::unique_ptr<DataFolder>> DataFolder::Take(const std::string& database_path) {
   const std::filesystem::path parent = std::filesystem::path(database_path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
-  const absl::Status made = MakeFolder(folder);
+  absl::Status made = MakeFolder(folder);
   if (!made.ok()) return made;
 
   const std::string lock_path = database_path + ".lock";

@@ -48,7 +48,7 @@ absl::Status CannotUse(absl::string_view why) {
 std::string MetaValue(Database& database, absl::string_view name) {
   Statement select(database, "SELECT value FROM meta WHERE name = ?1");
   select.Bind(name);
-  const std::string value = select.Step() == DatabaseCode::kRow ? select.Text(0) : "";
+  std::string value = select.Step() == DatabaseCode::kRow ? select.Text(0) : "";
   select.Reset();
   return value;
 }
@@ -78,7 +78,7 @@ absl::StatusOr<std::string> PrepareSchema(Database& database) {
   const bool empty = tables.Int(0) == 0;
   tables.Reset();
   if (empty) {
-    const absl::Status made = MakeTables(database);
+    absl::Status made = MakeTables(database);
     if (!made.ok()) return made;
   }
   const std::string version = MetaValue(database, "schema");
