@@ -316,20 +316,34 @@ Task<absl::StatusOr<LikedAnswer>> CounterService::HasLiked(LikedRequest request,
                                      parts_.store.Timeline());
   if (!check.ok()) co_return check.error();
 
+  // Nothing was asked: the answer is whole and as fresh as can be.
+  if (read.distinct.empty())
+    co_return LikedAnswer{{}, AnswerSource::kPrimary, parts_.clock.WallNow()};
+
+  Task<absl::StatusOr<LikedAnswer>> read_liked =
+      ReadLiked(user, read.distinct, read.consistency, std::move(limits));
+  absl::StatusOr<LikedAnswer> answer = co_await std::move(read_liked);
+  if (!answer.ok()) co_return answer.status();
+  std::vector<bool> liked;
+  liked.reserve(read.index.size());
+  for (size_t index : read.index) liked.push_back(answer->liked[index]);
+  answer->liked = std::move(liked);
+  co_return answer;
+}
+
+Task<absl::StatusOr<LikedAnswer>> CounterService::ReadLiked(UserId user,
+                                                            std::vector<ItemRead> reads,
+                                                            Consistency consistency,
+                                                            CallLimits limits) {
   LikedAnswer answer;
+  answer.liked.assign(reads.size(), false);
   answer.source = AnswerSource::kCache;
   answer.as_of = parts_.clock.WallNow();
-  if (read.distinct.empty()) {
-    answer.source = AnswerSource::kPrimary;
-    co_return answer;
-  }
-
-  std::vector<bool> liked(read.distinct.size(), false);
-  std::vector<std::optional<absl::Time>> found(read.distinct.size());
-  if (read.consistency == Consistency::kCached) {
+  std::vector<std::optional<absl::Time>> found(reads.size());
+  if (consistency == Consistency::kCached) {
     std::vector<Item> items;
-    items.reserve(read.distinct.size());
-    for (const ItemRead& one : read.distinct) items.push_back(one.item);
+    items.reserve(reads.size());
+    for (const ItemRead& read : reads) items.push_back(read.item);
     Task<std::vector<std::optional<absl::Time>>> find =
         parts_.recent_likes.Find(user, std::move(items));
     found = co_await std::move(find);
@@ -337,42 +351,38 @@ Task<absl::StatusOr<LikedAnswer>> CounterService::HasLiked(LikedRequest request,
 
   std::vector<ItemRead> missing;
   std::vector<size_t> places;
-  for (size_t i = 0; i < read.distinct.size(); ++i) {
+  for (size_t i = 0; i < reads.size(); ++i) {
     // What is known of a recent like has no version to hold against a token.
-    if (found[i].has_value() && read.distinct[i].min_version == 0) {
-      liked[i] = true;
+    if (found[i].has_value() && reads[i].min_version == 0) {
+      answer.liked[i] = true;
       answer.as_of = std::min(answer.as_of, *found[i]);
     } else {
-      missing.push_back(read.distinct[i]);
+      missing.push_back(reads[i]);
       places.push_back(i);
     }
   }
-  if (read.consistency == Consistency::kCached) {
-    parts_.observer.RecentLikeLookups(static_cast<int64_t>(liked.size() - missing.size()),
+  if (consistency == Consistency::kCached) {
+    parts_.observer.RecentLikeLookups(static_cast<int64_t>(reads.size() - missing.size()),
                                       static_cast<int64_t>(missing.size()));
   }
+  if (missing.empty()) co_return answer;
 
-  if (!missing.empty()) {
-    Task<absl::StatusOr<PairsRead>> store_read =
-        parts_.store.HasLiked(user, missing, read.consistency, std::move(limits));
-    const absl::StatusOr<PairsRead> pairs = co_await std::move(store_read);
-    if (!pairs.ok()) co_return pairs.status();
-    answer.source = SourceOf(pairs->source);
-    answer.as_of = std::min(answer.as_of, pairs->as_of);
-    std::vector<LikeFact> facts;
-    for (size_t i = 0; i < missing.size(); ++i) {
-      const PairState& pair = pairs->pairs[i];
-      liked[places[i]] = pair.liked;
-      if (pair.liked) facts.push_back({missing[i].item, true, pair.item_version, pairs->as_of});
-    }
-    if (!facts.empty()) {
-      Task<> record = parts_.recent_likes.Record(user, std::move(facts));
-      co_await std::move(record);
-    }
+  Task<absl::StatusOr<PairsRead>> store_read =
+      parts_.store.HasLiked(user, missing, consistency, std::move(limits));
+  const absl::StatusOr<PairsRead> pairs = co_await std::move(store_read);
+  if (!pairs.ok()) co_return pairs.status();
+  answer.source = SourceOf(pairs->source);
+  answer.as_of = std::min(answer.as_of, pairs->as_of);
+  std::vector<LikeFact> facts;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    const PairState& pair = pairs->pairs[i];
+    answer.liked[places[i]] = pair.liked;
+    if (pair.liked) facts.push_back({missing[i].item, true, pair.item_version, pairs->as_of});
   }
-
-  answer.liked.reserve(read.index.size());
-  for (size_t index : read.index) answer.liked.push_back(liked[index]);
+  if (!facts.empty()) {
+    Task<> record = parts_.recent_likes.Record(user, std::move(facts));
+    co_await std::move(record);
+  }
   co_return answer;
 }
 

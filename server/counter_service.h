@@ -116,6 +116,9 @@ class CounterService {
   Task<absl::StatusOr<std::vector<CountAnswer>>> ReadCounts(std::vector<ItemRead> reads,
                                                             Consistency consistency,
                                                             CallLimits limits);
+  // Which of distinct items the user likes.
+  Task<absl::StatusOr<LikedAnswer>> ReadLiked(UserId user, std::vector<ItemRead> reads,
+                                              Consistency consistency, CallLimits limits);
   WriteAnswer Answer(const Item& item, const Applied& applied) const;
   std::string TokenOf(const Item& item, int64_t version) const;
 
