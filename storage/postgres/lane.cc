@@ -103,7 +103,7 @@ void Lane::SendUnit(WriteUnit unit) {
   stats_.rows += static_cast<int64_t>(unit.rows.size());
   stats_.mutations += unit.mutations;
   StatementCall call = ApplyUnit(unit, note);
-  in_flight_[id] = {std::move(unit), std::move(note.acknowledged)};
+  in_flight_[id] = {std::move(unit), std::move(note.acknowledged), Now()};
   link_.Send({std::move(call)}, [this, id](const UnitReply& reply) { UnitEnded(id, reply); });
 }
 
@@ -129,6 +129,14 @@ void Lane::UnitEnded(UnitId id, const UnitReply& reply) {
 void Lane::Commit(const InFlight& sent, const UnitApplied& applied) {
   if (applied.outbox_id.has_value())
     host_.BatchCommitted({*applied.outbox_id, options_.number}, ChangedItems(sent.unit, applied));
+  if (options_.observer != nullptr) {
+    CommittedBatch batch;
+    batch.units = 1;
+    batch.rows = static_cast<int>(sent.unit.rows.size());
+    batch.mutations = sent.unit.mutations;
+    batch.duration = Between(sent.sent, Now());
+    options_.observer->OnBatchCommitted(batch);
+  }
   combiner_.Complete(sent.unit.id, applied.rows, ended_);
 }
 

@@ -24,6 +24,7 @@
 #include "storage/cache_outbox.h"
 #include "storage/like.h"
 #include "storage/postgres/link.h"
+#include "storage/store_observer.h"
 #include "storage/write_combiner.h"
 
 namespace counter::postgres {
@@ -50,6 +51,7 @@ class Lane final : public Link::Owner {
     int units_in_flight_max = 2;    // Of one connection.
     int acknowledged_max = 10'000;  // Outbox rows to be deleted.
     WriteCombiner::Limits combiner;
+    StoreObserver* observer = nullptr;  // May be null.
   };
   // Counts what happened, for metrics. Rising.
   struct Stats {
@@ -88,6 +90,7 @@ class Lane final : public Link::Owner {
   struct InFlight {
     WriteUnit unit;
     std::vector<int64_t> acknowledged;
+    MonotonicTime sent;
   };
 
   bool MaySend() const;

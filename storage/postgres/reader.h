@@ -53,6 +53,7 @@ class Reader final : public Link::Owner {
   void FailAll(const absl::Status& error);
 
   bool idle() const { return counts_.idle() && pairs_.idle(); }
+  int keys() const { return counts_.keys() + pairs_.keys(); }  // Taken and not ended.
   const Link& link() const { return link_; }
   const Stats& stats() const { return stats_; }
 

@@ -138,6 +138,21 @@ ORDER BY 1, 2
 )sql",
                           {TypeId::kInt2, TypeId::kInt8, TypeId::kInt4}};
 
+const Statement kTakeStaleRows = {"counter_take_stale_rows",
+                                  R"sql(
+UPDATE cache_outbox SET at = clock_timestamp()
+WHERE id = ANY (ARRAY(
+  SELECT id FROM cache_outbox
+  WHERE at <= clock_timestamp() - make_interval(secs => $1::int4 / 1000.0)
+  ORDER BY at LIMIT $2::int4 FOR UPDATE SKIP LOCKED))
+RETURNING id, types, ids
+)sql",
+                                  {TypeId::kInt4, TypeId::kInt4}};
+
+const Statement kDeleteRows = {"counter_delete_rows",
+                               "DELETE FROM cache_outbox WHERE id = ANY ($1::int8[])",
+                               {TypeId::kInt8Array}};
+
 const Statement kProbe = {"counter_probe", "SELECT pg_is_in_recovery()", {}};
 
 const Statement kSetForTransaction = {"counter_set_for_transaction",
@@ -348,6 +363,30 @@ absl::StatusOr<AuditPage> DecodeAudit(const Table& table, int items_max) {
   return page;
 }
 
+StatementCall TakeStaleRows(absl::Duration min_age, int rows_max) {
+  return {&kTakeStaleRows, {Milliseconds(min_age), EncodeInt4(rows_max)}};
+}
+
+absl::StatusOr<std::vector<StaleRow>> DecodeStaleRows(const Table& table) {
+  std::vector<StaleRow> rows;
+  for (int i = 0; i < table.rows(); ++i) {
+    RowReader row(table, i);
+    StaleRow stale;
+    stale.id = row.Int();
+    const std::vector<int64_t> types = row.Ints();
+    const std::vector<int64_t> ids = row.Ints();
+    if (!row.good() || types.size() != ids.size()) return Misshapen();
+    for (size_t item = 0; item < ids.size(); ++item)
+      stale.items.push_back({{static_cast<int16_t>(types[item])}, ids[item]});
+    rows.push_back(std::move(stale));
+  }
+  return rows;
+}
+
+StatementCall DeleteRows(const std::vector<int64_t>& ids) {
+  return {&kDeleteRows, {EncodeInt8Array(ids)}};
+}
+
 StatementCall Probe() { return {&kProbe, {}}; }
 
 absl::StatusOr<bool> DecodeProbe(const Table& table) {
@@ -392,8 +431,8 @@ absl::Status DecodeSchema(const Table& table, SessionFacts& facts) {
 }
 
 const std::vector<const Statement*>& PreparedStatements() {
-  static const std::vector<const Statement*> statements = {&kLike,  &kUnlike, &kCounts,
-                                                           &kPairs, &kAudit,  &kProbe};
+  static const std::vector<const Statement*> statements = {
+      &kLike, &kUnlike, &kCounts, &kPairs, &kAudit, &kTakeStaleRows, &kDeleteRows, &kProbe};
   return statements;
 }
 

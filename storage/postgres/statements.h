@@ -22,6 +22,7 @@
 #include "storage/postgres/binary.h"
 #include "storage/postgres/session_check.h"
 #include "storage/postgres/table.h"
+#include "storage/stale_outbox.h"
 #include "storage/write_combiner.h"
 
 namespace counter::postgres {
@@ -76,12 +77,19 @@ absl::StatusOr<std::vector<PairState>> DecodePairs(const Table& table, int pairs
 StatementCall AuditItems(const std::optional<Item>& after, int items_max);
 absl::StatusOr<AuditPage> DecodeAudit(const Table& table, int items_max);
 
+// ---- Upkeep of the outbox.
+
+// Takes up to rows_max rows that are at least min_age old, by making them new.
+StatementCall TakeStaleRows(absl::Duration min_age, int rows_max);
+absl::StatusOr<std::vector<StaleRow>> DecodeStaleRows(const Table& table);
+StatementCall DeleteRows(const std::vector<int64_t>& ids);
+
+// ---- Sessions.
+
 // Asks for an answer, no more.
 StatementCall Probe();
 // Whether the server can no longer take writes.
 absl::StatusOr<bool> DecodeProbe(const Table& table);
-
-// ---- Sessions.
 
 // Settings for the statements behind it in the same transaction: what a connection through a pooler
 // has instead of settings of its session.

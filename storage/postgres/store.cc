@@ -16,8 +16,8 @@
 #include "absl/time/clock.h"
 #include "base/error.h"
 #include "base/mutex.h"
-#include "storage/postgres/auditor.h"
 #include "storage/postgres/database_url.h"
+#include "storage/postgres/errands.h"
 #include "storage/postgres/lane.h"
 #include "storage/postgres/migrate.h"
 #include "storage/postgres/reader.h"
@@ -97,8 +97,11 @@ class PostgresStore::Impl final : public Lane::Host {
     reader_->Pump();
     Busy();
   }
-  void Audit(const std::optional<Item>& after, int items_max, const CallLimits& limits,
-             Auditor::Done done);
+  void RunErrand(ErrandKind kind, std::vector<StatementCall> calls, const CallLimits& limits,
+                 Errands::Done done);
+  StatementCall AuditLimits() const {
+    return SetForTransaction(options_.audit_timeout, options_.lock_timeout);
+  }
 
   void SetListener(OutboxListener* listener) {
     MutexLock lock(listener_mutex_);
@@ -169,7 +172,8 @@ class PostgresStore::Impl final : public Lane::Host {
   absl::btree_set<std::pair<MonotonicTime, Call*>> deadlines_;  // Of calls that were not answered.
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<Reader> reader_;
-  std::unique_ptr<Auditor> auditor_;
+  std::unique_ptr<Errands> audits_;  // Null before the first.
+  std::unique_ptr<Errands> outbox_;
 
   Mutex gate_;
   CondVar all_entered_;
@@ -201,6 +205,7 @@ PostgresStore::Impl::Impl(StoreOptions options, const DatabaseUrl& url)
     lane.batch_rows_max = options_.batch_rows_max;
     lane.units_in_flight_max = options_.units_in_flight_max;
     lane.combiner.mutations_max = options_.mutations_max;
+    lane.observer = options_.observer;
     lanes_.push_back(std::make_unique<Lane>(
         loop_, lane, LinkOptions(absl::StrCat("lane ", i), i, false), *this));
   }
@@ -292,6 +297,8 @@ void PostgresStore::Impl::EndMutation(Call& call, int position, absl::StatusOr<A
   const auto at = static_cast<size_t>(position);
   const ErrorReason reason = ReasonOf(result.status());
   if (reason == ErrorReason::kDeadlineExceeded || reason == ErrorReason::kCancelled) ++dropped_;
+  if (!result.ok() && options_.observer != nullptr)
+    options_.observer->OnErrors(StoreQueue::kWrites, reason, 1);
   if (!call.answered) call.results[at] = std::move(result);
   call.ended[at] = true;
   --call.open;
@@ -337,26 +344,27 @@ void PostgresStore::Impl::Acknowledge(const OutboxRow& row) {
   });
 }
 
-// ---- Recounts.
+// ---- Errands.
 
-void PostgresStore::Impl::Audit(const std::optional<Item>& after, int items_max,
-                                const CallLimits& limits, Auditor::Done done) {
-  if (auditor_ == nullptr) {
-    Auditor::Options auditor;
-    auditor.statement_timeout = options_.audit_timeout;
-    auditor.lock_timeout = options_.lock_timeout;
-    auditor_ =
-        std::make_unique<Auditor>(loop_, auditor, LinkOptions("audit", options_.lanes + 1, false));
-    auditor_->Start();
+void PostgresStore::Impl::RunErrand(ErrandKind kind, std::vector<StatementCall> calls,
+                                    const CallLimits& limits, Errands::Done done) {
+  std::unique_ptr<Errands>& errands = kind == ErrandKind::kAudit ? audits_ : outbox_;
+  if (errands == nullptr) {
+    const int number = options_.lanes + (kind == ErrandKind::kAudit ? 1 : 2);
+    errands = std::make_unique<Errands>(
+        loop_, LinkOptions(kind == ErrandKind::kAudit ? "audit" : "outbox", number, false),
+        options_.audits_max);
+    errands->Start();
   }
-  if (!auditor_->Push(after, items_max, limits, done)) done(Overloaded());
+  if (!errands->Push(std::move(calls), limits, done)) done(Overloaded());
   Busy();
 }
 
 // ---- Time.
 
 bool PostgresStore::Impl::idle() const {
-  return deadlines_.empty() && reader_->idle() && (auditor_ == nullptr || auditor_->idle());
+  return deadlines_.empty() && reader_->idle() && (audits_ == nullptr || audits_->idle()) &&
+         (outbox_ == nullptr || outbox_->idle());
 }
 
 void PostgresStore::Impl::Busy() {
@@ -380,7 +388,8 @@ void PostgresStore::Impl::Tick() {
     tick_.cancel();
     for (const auto& lane : lanes_) lane->Stop();
     reader_->Stop();
-    if (auditor_ != nullptr) auditor_->Stop();
+    for (Errands* errands : {audits_.get(), outbox_.get()})
+      if (errands != nullptr) errands->Stop();
     working_.reset();
     return;
   }
@@ -399,7 +408,8 @@ void PostgresStore::Impl::EndExpired(MonotonicTime now) {
            UnknownAfter(ErrorReason::kDeadlineExceeded,
                         "the store had not answered when the deadline came"));
   reader_->DropUnwanted();
-  if (auditor_ != nullptr) auditor_->DropUnwanted();
+  for (Errands* errands : {audits_.get(), outbox_.get()})
+    if (errands != nullptr) errands->DropUnwanted();
 }
 
 bool PostgresStore::Impl::ServerSilent(MonotonicTime now) const {
@@ -418,8 +428,10 @@ void PostgresStore::Impl::EndUnserved(MonotonicTime now) {
   }
   if (silent || reader_->link().Unready(now) >= options_.unavailable_after)
     reader_->FailAll(Unavailable());
-  if (auditor_ != nullptr && auditor_->link().Unready(now) >= options_.unavailable_after)
-    auditor_->FailAll(Unavailable());
+  for (Errands* errands : {audits_.get(), outbox_.get()}) {
+    if (errands != nullptr && errands->link().Unready(now) >= options_.unavailable_after)
+      errands->FailAll(Unavailable());
+  }
   if (!silent) return;
   while (!deadlines_.empty())
     Answer(*deadlines_.begin()->second,
@@ -466,6 +478,12 @@ void PostgresStore::Impl::Look() {
   stats.read_statements = reader_->stats().statements;
   stats.read_keys_asked = reader_->stats().keys_asked;
   stats.read_keys_read = reader_->stats().keys_read;
+  if (options_.observer != nullptr) {
+    int writes = 0;
+    for (const auto& lane : lanes_) writes += lane->mutations();
+    options_.observer->OnQueueDepth(StoreQueue::kWrites, writes);
+    options_.observer->OnQueueDepth(StoreQueue::kReads, reader_->keys());
+  }
   MutexLock lock(seen_mutex_);
   health_ = health;
   refused_ = refused;
@@ -554,19 +572,49 @@ Task<absl::StatusOr<PairsRead>> PostgresStore::HasLiked(UserId user, std::vector
   co_return PairsRead{std::move(answers->answers), ReadSource::kPrimary, answers->as_of};
 }
 
-Task<absl::StatusOr<AuditPage>> PostgresStore::Audit(std::optional<Item> after, int items_max,
-                                                     CallLimits limits) {
-  using Page = absl::StatusOr<AuditPage>;
+Task<absl::StatusOr<std::vector<Table>>> PostgresStore::RunErrand(ErrandKind kind,
+                                                                  std::vector<StatementCall> calls,
+                                                                  CallLimits limits) {
+  using Tables = absl::StatusOr<std::vector<Table>>;
   if (!impl_->Enter()) co_return ShuttingDown();
-  auto start = [&](Resumer<Page> resume) {
-    impl_->Post([impl = impl_.get(), after, items_max, limits = std::move(limits),
+  auto start = [&](Resumer<Tables> resume) {
+    impl_->Post([impl = impl_.get(), kind, calls = std::move(calls), limits = std::move(limits),
                  resume = std::move(resume)]() mutable {
-      impl->Audit(after, items_max, limits, std::move(resume));
+      impl->RunErrand(kind, std::move(calls), limits, std::move(resume));
     });
   };
-  CallbackAwaitable<Page, decltype(start)> audited(start);
-  Page page = co_await audited;
-  co_return page;
+  CallbackAwaitable<Tables, decltype(start)> run(start);
+  Tables tables = co_await run;
+  co_return tables;
+}
+
+Task<absl::StatusOr<AuditPage>> PostgresStore::Audit(std::optional<Item> after, int items_max,
+                                                     CallLimits limits) {
+  std::vector<StatementCall> calls = {impl_->AuditLimits(), AuditItems(after, items_max)};
+  Task<absl::StatusOr<std::vector<Table>>> run =
+      RunErrand(ErrandKind::kAudit, std::move(calls), std::move(limits));
+  absl::StatusOr<std::vector<Table>> tables = co_await std::move(run);
+  if (!tables.ok()) co_return tables.status();
+  co_return DecodeAudit((*tables)[1], items_max);
+}
+
+Task<absl::StatusOr<std::vector<StaleRow>>> PostgresStore::TakeStale(absl::Duration min_age,
+                                                                     int rows_max,
+                                                                     CallLimits limits) {
+  std::vector<StatementCall> calls = {TakeStaleRows(min_age, rows_max)};
+  Task<absl::StatusOr<std::vector<Table>>> run =
+      RunErrand(ErrandKind::kOutbox, std::move(calls), std::move(limits));
+  absl::StatusOr<std::vector<Table>> tables = co_await std::move(run);
+  if (!tables.ok()) co_return tables.status();
+  co_return DecodeStaleRows((*tables)[0]);
+}
+
+Task<absl::Status> PostgresStore::DeleteStale(std::vector<int64_t> ids, CallLimits limits) {
+  std::vector<StatementCall> calls = {DeleteRows(ids)};
+  Task<absl::StatusOr<std::vector<Table>>> run =
+      RunErrand(ErrandKind::kOutbox, std::move(calls), std::move(limits));
+  absl::StatusOr<std::vector<Table>> tables = co_await std::move(run);
+  co_return tables.status();
 }
 
 std::string PostgresStore::Timeline() const { return impl_->Timeline(); }

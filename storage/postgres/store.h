@@ -30,6 +30,8 @@
 #include "storage/cache_outbox.h"
 #include "storage/like_store.h"
 #include "storage/postgres/session_check.h"
+#include "storage/stale_outbox.h"
+#include "storage/store_observer.h"
 
 namespace counter::postgres {
 
@@ -49,6 +51,7 @@ struct StoreOptions {
   absl::Duration statement_timeout = absl::Seconds(5);
   absl::Duration lock_timeout = absl::Seconds(1);
   absl::Duration audit_timeout = absl::Minutes(30);
+  int audits_max = 16;  // Taken and not ended; the same of calls to the outbox.
   absl::Duration tcp_timeout = absl::Seconds(5);
   absl::Duration unavailable_after = absl::Seconds(1);
   // How long Open() waits for the first connections.
@@ -56,6 +59,8 @@ struct StoreOptions {
 
   // Tells an operator what happened; called on the store's thread. May be empty.
   std::function<void(const std::string& text)> say;
+  // Told of the store's work. May be null; must outlive the store.
+  StoreObserver* observer = nullptr;
 };
 
 // What the store has done so far, summed over lanes. For metrics.
@@ -73,7 +78,10 @@ struct StoreStats {
   int64_t read_keys_read = 0;
 };
 
-class PostgresStore final : public LikeStore, public CacheOutbox {
+class Table;
+struct StatementCall;
+
+class PostgresStore final : public LikeStore, public CacheOutbox, public StaleOutbox {
  public:
   // Fails if the options or the database are not fit and will not be until somebody changes
   // something. A database that cannot be reached yet is no failure: Health() says so, and it heals.
@@ -95,11 +103,19 @@ class PostgresStore final : public LikeStore, public CacheOutbox {
 
   void SetListener(OutboxListener* listener) override;
   void Acknowledge(const OutboxRow& row) override;
+  Task<absl::StatusOr<std::vector<StaleRow>>> TakeStale(absl::Duration min_age, int rows_max,
+                                                        CallLimits limits) override;
+  Task<absl::Status> DeleteStale(std::vector<int64_t> ids, CallLimits limits) override;
 
   StoreStats Stats() const;
 
  private:
   class Impl;
+  // Recounts may be long: the outbox has a connection of its own.
+  enum class ErrandKind { kAudit, kOutbox };
+  Task<absl::StatusOr<std::vector<Table>>> RunErrand(ErrandKind kind,
+                                                     std::vector<StatementCall> calls,
+                                                     CallLimits limits);
   explicit PostgresStore(std::unique_ptr<Impl> impl);
   const std::unique_ptr<Impl> impl_;
 };

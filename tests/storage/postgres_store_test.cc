@@ -228,6 +228,32 @@ TEST_CASE("what changed is in the outbox with the change, and goes once the cach
   store->Stop();
 }
 
+TEST_CASE("outbox rows that nobody acknowledged are found by their age, by one server at a time") {
+  const std::string url = MigratedDatabase();
+  Listener listener;
+  const auto store = OpenTestStore(url);
+  const auto other = OpenTestStore(url);
+  store->SetListener(&listener);
+  REQUIRE(Like(*store, 1, 10).ok());
+  const auto take = [](postgres::PostgresStore& from, absl::Duration age) {
+    const auto rows = BlockingWait(from.TakeStale(age, 10, Within(kPatience)));
+    INFO(rows.status());
+    REQUIRE(rows.ok());
+    return *rows;
+  };
+  CHECK(take(*other, absl::Hours(1)).empty());
+  Ask(url, "UPDATE cache_outbox SET at = at - interval '2 hours'");
+  const auto rows = take(*other, absl::Hours(1));
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].id == listener.rows().at(0).id);
+  CHECK(rows[0].items == std::vector<Item>{{kPost, 10}});
+  // Taken: it is the taker's for as long again.
+  CHECK(take(*store, absl::Hours(1)).empty());
+  CHECK(BlockingWait(other->DeleteStale({rows[0].id, 12345}, Within(kPatience))).ok());
+  CHECK(Ask(url, "SELECT count(*) FROM cache_outbox") == "0");
+  store->Stop();
+}
+
 TEST_CASE("without a listener the outbox stays as small as there are lanes") {
   const std::string url = MigratedDatabase();
   const auto store = OpenTestStore(url);
