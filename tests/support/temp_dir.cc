@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -44,8 +45,12 @@ TempDir::~TempDir() {
 std::string TempDir::File(absl::string_view name) const { return absl::StrCat(path_, "/", name); }
 
 std::string ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  const std::ifstream in(path, std::ios::binary);
+  // A process may end while its file below /proc is read. Copied this way, that ends the text; read
+  // through an iterator of the buffer, it would throw.
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
 }
 
 void WriteFile(const std::string& path, absl::string_view text) {
