@@ -1,6 +1,7 @@
 #include "server/backends.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "cache/redis/redis_caches.h"
 #include "cache/redis/redis_url.h"
 #include "server/upkeep/cache_upkeep.h"
+#include "server/upkeep/failpoint.h"
 #include "storage/postgres/migrate.h"
 #include "storage/postgres/store.h"
 #include "storage/sqlite/sqlite_store.h"
@@ -48,7 +50,7 @@ std::vector<ItemType> ItemTypesOf(const Config& config) {
   return types;
 }
 
-absl::StatusOr<OpenedStore> OpenPostgres(const Config& config) {
+absl::StatusOr<OpenedStore> OpenPostgres(const Config& config, StoreObserver& observer) {
   postgres::StoreOptions options;
   options.url = config.database_url->text;
   options.item_types = ItemTypesOf(config);
@@ -56,6 +58,7 @@ absl::StatusOr<OpenedStore> OpenPostgres(const Config& config) {
   constexpr int kStatementRowsMax = 300;
   options.batch_rows_max = std::min(config.batch_rows_max, kStatementRowsMax);
   options.mutations_max = std::max(config.write_queue_max / options.lanes, 1);
+  options.observer = &observer;
   options.say = [](const std::string& text) {
     Log(LogLevel::kWarning, "The connection to PostgreSQL has news.", {{"what", text}});
   };
@@ -64,6 +67,7 @@ absl::StatusOr<OpenedStore> OpenPostgres(const Config& config) {
   if (!store.ok()) return store.status();
   OpenedStore opened;
   opened.outbox = store->get();
+  opened.stale_outbox = store->get();
   opened.store = *std::move(store);
   return opened;
 }
@@ -129,12 +133,17 @@ redis::RedisCachesOptions RedisOptions(const Config& config, redis::Address addr
 // With the caches in Redis.
 class RedisBackends final : public Backends {
  public:
-  RedisBackends(OpenedStore opened, const Config& config, redis::Address address)
+  // Ends the process at the batch of that number (failpoint.h); 0: never.
+  RedisBackends(OpenedStore opened, const Config& config, redis::Address address,
+                int64_t failpoint_batch)
       : opened_(std::move(opened)),
         caches_(RedisOptions(config, std::move(address))),
         upkeep_({*opened_.store, caches_.counts(), opened_.outbox, opened_.stale_outbox,
                  Clock::System()}) {
-    if (opened_.outbox != nullptr) opened_.outbox->SetListener(&upkeep_);
+    if (failpoint_batch > 0) failpoint_.emplace(upkeep_, failpoint_batch);
+    OutboxListener* listener = &upkeep_;
+    if (failpoint_.has_value()) listener = &*failpoint_;
+    if (opened_.outbox != nullptr) opened_.outbox->SetListener(listener);
     caches_.OnNewRun([this](std::vector<Item> items) { upkeep_.PutAgain(items); });
     caches_.Start();
     upkeep_.Start();
@@ -159,6 +168,7 @@ class RedisBackends final : public Backends {
   OpenedStore opened_;
   redis::RedisCaches caches_;
   CacheUpkeep upkeep_;
+  std::optional<Failpoint> failpoint_;
   bool stopped_ = false;
 };
 
@@ -172,11 +182,20 @@ absl::StatusOr<std::unique_ptr<Backends>> Backends::Open(const Config& config,
     if (!parsed.ok()) return parsed.status();
     redis_address = *std::move(parsed);
   }
-  absl::StatusOr<OpenedStore> opened =
-      config.database_url.has_value() ? OpenPostgres(config) : OpenSqlite(config, observer);
+  const char* asked = std::getenv("COUNTER_FAILPOINT");
+  const absl::StatusOr<int64_t> failpoint = ParseFailpoint(asked == nullptr ? "" : asked);
+  if (!failpoint.ok()) return failpoint.status();
+  if (*failpoint > 0) {
+    Log(LogLevel::kWarning, "This process ends at a failpoint. Only tests want that.",
+        {{"COUNTER_FAILPOINT", asked}});
+  }
+  absl::StatusOr<OpenedStore> opened = config.database_url.has_value()
+                                           ? OpenPostgres(config, observer)
+                                           : OpenSqlite(config, observer);
   if (!opened.ok()) return opened.status();
   if (redis_address.has_value()) {
-    return std::make_unique<RedisBackends>(*std::move(opened), config, *std::move(redis_address));
+    return std::make_unique<RedisBackends>(*std::move(opened), config, *std::move(redis_address),
+                                           *failpoint);
   }
   return std::make_unique<LocalBackends>(*std::move(opened), config);
 }
