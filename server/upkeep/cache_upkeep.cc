@@ -96,11 +96,22 @@ Task<bool> CacheUpkeep::PutOwed() {
 
 Task<bool> CacheUpkeep::Sweep() {
   if (parts_.stale == nullptr) co_return true;
+  // A cache that was gone for a minute has left a long backlog, and until the end of it is reached
+  // it holds old counts.
+  std::optional<int> swept = options_.sweep_rows_max;
+  while (swept == options_.sweep_rows_max && !Stopping()) {
+    Task<std::optional<int>> sweep = SweepSome();
+    swept = co_await std::move(sweep);
+  }
+  co_return swept.has_value();
+}
+
+Task<std::optional<int>> CacheUpkeep::SweepSome() {
   Task<absl::StatusOr<std::vector<StaleRow>>> take =
       parts_.stale->TakeStale(options_.stale_age, options_.sweep_rows_max, Limits());
   const absl::StatusOr<std::vector<StaleRow>> rows = co_await std::move(take);
-  if (!rows.ok()) co_return false;
-  if (rows->empty()) co_return true;
+  if (!rows.ok()) co_return std::nullopt;
+  if (rows->empty()) co_return 0;
   std::vector<Item> items;
   std::vector<int64_t> ids;
   for (const StaleRow& row : *rows) {
@@ -110,16 +121,21 @@ Task<bool> CacheUpkeep::Sweep() {
   std::sort(items.begin(), items.end());
   items.erase(std::unique(items.begin(), items.end()), items.end());
 
-  const auto swept = static_cast<int64_t>(ids.size());
+  const int swept = static_cast<int>(ids.size());
   Task<bool> put = PutFromStore(std::move(items));
   const bool told = co_await std::move(put);
-  if (!told) co_return false;
+  if (!told) co_return std::nullopt;
   Task<absl::Status> erase = parts_.stale->DeleteStale(std::move(ids), Limits());
   const absl::Status erased = co_await std::move(erase);
-  if (!erased.ok()) co_return false;
+  if (!erased.ok()) co_return std::nullopt;
   MutexLock lock(mutex_);
   stats_.rows_swept += swept;
-  co_return true;
+  co_return swept;
+}
+
+bool CacheUpkeep::Stopping() const {
+  MutexLock lock(mutex_);
+  return stopping_;
 }
 
 Task<bool> CacheUpkeep::PutFromStore(std::vector<Item> items) {

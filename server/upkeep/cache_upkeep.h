@@ -11,7 +11,7 @@
 // It is no cache and decides nothing about counts: the rules are cache/count_cache.h.
 //
 // Bounds: owed_max items that are to be put again, outbox_rows_max rows that wait for puts,
-// sweep_rows_max rows a second.
+// sweep_rows_max rows at once.
 //
 // Threads: Get, Put, BatchCommitted, PutAgain and Stats any; Start and Stop one at a time.
 // Ownership: borrows its parts; stop it before them, and take it away from the outbox first.
@@ -19,6 +19,7 @@
 #define COUNTER_SERVER_UPKEEP_CACHE_UPKEEP_H_
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -87,6 +88,9 @@ class CacheUpkeep final : public CountCache, public OutboxListener {
  private:
   void Run();
   Task<bool> Sweep();
+  // One statement's worth of rows; how many. Absent if something could not be made good.
+  Task<std::optional<int>> SweepSome();
+  bool Stopping() const;
   Task<bool> PutOwed();
   // Reads the items from the primary and puts them. True if the cache has taken all of them.
   Task<bool> PutFromStore(std::vector<Item> items);

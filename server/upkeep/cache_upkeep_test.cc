@@ -142,6 +142,15 @@ TEST_CASE("cache upkeep: rule 5: a row stays until the cache has taken its items
   CHECK(fixture.store.stale.empty());
 }
 
+TEST_CASE("cache upkeep: rule 5: a backlog of many takings is made good in one round") {
+  Fixture fixture;
+  const int rows = 3 * CacheUpkeepOptions().sweep_rows_max + 1;
+  for (int64_t id = 1; id <= rows; ++id) fixture.store.stale.push_back({id, {kA}});
+  CHECK(fixture.Round());
+  CHECK(fixture.store.stale.empty());
+  CHECK(fixture.upkeep.Stats().rows_swept == rows);
+}
+
 TEST_CASE("cache upkeep: rule 6: what is to be put again is tried until the cache has taken it") {
   Fixture fixture;
   fixture.store.counts[kB] = {8, 80, ReadSource::kPrimary};
