@@ -1,8 +1,8 @@
-"""server_test(): a test that starts the real counterd."""
+"""Tests that start the real counterd: server_test() alone, full_stack_test() with everything."""
 
 load("@rules_cc//cc:defs.bzl", "cc_test")
 
-def server_test(name, deps = [], **kwargs):
+def server_test(name, deps = [], tags = [], **kwargs):
     """A cc_test that finds counterd in the environment variable COUNTERD.
 
     It has the machine to itself, because it measures times, and stays out of the thread sanitizer, which
@@ -19,7 +19,7 @@ def server_test(name, deps = [], **kwargs):
             # goodbye waits for it.
             "GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS": "100",
         },
-        tags = [
+        tags = tags + [
             "cpu:2",
             "no-tsan",
         ],
@@ -31,6 +31,25 @@ def server_test(name, deps = [], **kwargs):
             "//third_party/abseil",
             "//third_party/catch2",
             "//third_party/grpc",
+        ],
+        **kwargs
+    )
+
+def full_stack_test(name, deps = [], **kwargs):
+    """A server_test with a PostgreSQL and a Redis of its own.
+
+    PostgreSQL refuses root and the sandbox knows no other account.
+    """
+    server_test(
+        name = name,
+        tags = ["no-sandbox"],
+        deps = deps + [
+            ":full_stack",
+            "//tests/support:eventually",
+            "//tests/support:postgres_server",
+            "//tests/support:redis_server",
+            "//tests/support:test_settings",
+            "//tests/support:workers",
         ],
         **kwargs
     )

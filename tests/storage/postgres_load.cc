@@ -64,6 +64,8 @@ LoadReport RunWorker(LikeStore& store, const LoadOptions& options, uint64_t seed
   return report;
 }
 
+}  // namespace
+
 void Merge(LoadReport& into, const LoadReport& from) {
   into.ok += from.ok;
   into.not_applied += from.not_applied;
@@ -80,8 +82,6 @@ void Merge(LoadReport& into, const LoadReport& from) {
   into.last_ok = std::max(into.last_ok, from.last_ok);
   into.faults.insert(into.faults.end(), from.faults.begin(), from.faults.end());
 }
-
-}  // namespace
 
 LoadReport RunLoad(const std::vector<LikeStore*>& stores, const LoadOptions& options,
                    const std::atomic<bool>* stop) {

@@ -52,6 +52,9 @@ struct LoadReport {
   std::vector<std::string> faults;  // Answers that no store may give.
 };
 
+// Adds what another load saw of the same pairs.
+void Merge(LoadReport& into, const LoadReport& from);
+
 // Runs until the time is over, or `*stop` if it is given.
 LoadReport RunLoad(const std::vector<LikeStore*>& stores, const LoadOptions& options,
                    const std::atomic<bool>* stop = nullptr);

@@ -1,0 +1,133 @@
+#include "tests/integration/full_stack.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "tests/storage/postgres_fixture.h"
+#include "tests/support/eventually.h"
+#include "tests/support/test_settings.h"
+
+namespace counter::testing {
+namespace {
+
+// As a URL, the only form that a setting takes, of libpq's "host=/tmp/x dbname=y user=z".
+std::string UrlOf(const std::string& conninfo) {
+  std::map<std::string, std::string> words;
+  for (const absl::string_view word : absl::StrSplit(conninfo, ' ')) {
+    const std::pair<std::string, std::string> pair = absl::StrSplit(word, absl::MaxSplits('=', 1));
+    words[pair.first] = pair.second;
+  }
+  return absl::StrCat("postgresql://", words["user"], "@",
+                      absl::StrReplaceAll(words["host"], {{"/", "%2F"}}), "/", words["dbname"]);
+}
+
+// The count of a value "count@version@read_at"; absent if it is none.
+std::optional<int64_t> CountIn(absl::string_view value) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(value, '@');
+  int64_t count = 0;
+  if (parts.size() != 3 || !absl::SimpleAtoi(parts[0], &count)) return std::nullopt;
+  return count;
+}
+
+// A server serves before it has a connection to Redis.
+void RequireCacheInUse(const Client& client) {
+  constexpr int64_t kNobodysPost = 4'000'000'000;
+  REQUIRE(Eventually(absl::Seconds(10) * Slowness(), [&] {
+    const auto read = client.Count(Post(kNobodysPost));
+    return read.ok() && read->count.source == client::Source::kCache;
+  }));
+}
+
+std::string KeyOf(int64_t post) { return absl::StrCat("counter:post:", post); }
+
+}  // namespace
+
+FullStack::FullStack(const Settings& settings, const RedisServer::Options& redis)
+    : postgres_(SharedPostgres()), database_(MigratedDatabase()) {
+  absl::StatusOr<std::unique_ptr<RedisServer>> started = RedisServer::Start(redis);
+  INFO(started.status().ToString());
+  REQUIRE(started.ok());
+  redis_ = *std::move(started);
+  for (int i = 0; i < kServers; ++i) {
+    servers_.push_back(StartAnother(settings));
+    clients_.push_back(ConnectTo(*servers_.back()));
+  }
+  for (const Client& client : clients_) RequireCacheInUse(client);
+}
+
+std::unique_ptr<CounterServer> FullStack::StartAnother(const Settings& settings) const {
+  Settings all = {{"DATABASE_URL", UrlOf(database_)},
+                  {"REDIS_URL", redis_->url()},
+                  {"ITEM_TYPES", "post=1,reel=2"}};
+  for (const auto& [name, value] : settings) all[name] = value;
+  return StartServer(all);
+}
+
+std::string FullStack::Sql(const std::string& sql) const {
+  const absl::StatusOr<std::string> answer = postgres_.Psql(database_, sql);
+  INFO(answer.status());
+  REQUIRE(answer.ok());
+  return *answer;
+}
+
+std::optional<int64_t> FullStack::CachedCount(int64_t post) const {
+  return CountIn(redis_->Command({"GET", KeyOf(post)}));
+}
+
+std::map<std::string, int64_t> FullStack::CachedCounts() const {
+  std::vector<std::string> command =
+      absl::StrSplit(redis_->Command({"KEYS", "counter:post:*"}), '\n', absl::SkipEmpty());
+  std::map<std::string, int64_t> counts;
+  if (command.empty()) return counts;
+  const std::vector<std::string> keys = command;
+  command.insert(command.begin(), "MGET");
+  const std::string reply = redis_->Command(command);
+  const std::vector<std::string> values = absl::StrSplit(reply, '\n');
+  for (size_t i = 0; i < std::min(keys.size(), values.size()); ++i) {
+    const std::optional<int64_t> count = CountIn(values[i]);
+    if (count.has_value()) counts[keys[i]] = *count;
+  }
+  return counts;
+}
+
+std::string FullStack::CacheDifferences() const {
+  std::map<std::string, int64_t> stored;
+  const std::string rows = Sql("SELECT item_id, count FROM counters WHERE item_type = 1");
+  for (const absl::string_view row : absl::StrSplit(rows, '\n', absl::SkipEmpty())) {
+    const std::vector<std::string> cells = absl::StrSplit(row, '|');
+    REQUIRE(absl::SimpleAtoi(cells[1], &stored[absl::StrCat("counter:post:", cells[0])]));
+  }
+  std::string differences;
+  for (const auto& [key, count] : CachedCounts()) {
+    if (count != stored[key])
+      absl::StrAppend(&differences, key, " is ", count, " in Redis, ", stored[key],
+                      " in PostgreSQL\n");
+  }
+  return differences;
+}
+
+bool FullStack::CacheComesToEqualStore(std::string& differences) const {
+  constexpr absl::Duration kBoundAfterCrash = absl::Seconds(5);
+  return Eventually(kBoundAfterCrash * Slowness(), [&] {
+    differences = CacheDifferences();
+    return differences.empty();
+  });
+}
+
+void FullStack::RequireSound() const {
+  const auto store = OpenTestStore(database_);
+  for (const AuditFinding& finding : Findings(*store)) {
+    FAIL_CHECK("post " << finding.item.id << ": stored count " << finding.stored_count << ", likes "
+                       << finding.actual_count << ", stored digest " << finding.stored_digest
+                       << ", of likes " << finding.actual_digest);
+  }
+  CHECK(BadWords(postgres_).empty());
+}
+
+}  // namespace counter::testing
