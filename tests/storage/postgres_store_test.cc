@@ -254,6 +254,29 @@ TEST_CASE("outbox rows that nobody acknowledged are found by their age, by one s
   store->Stop();
 }
 
+TEST_CASE(
+    "the sweep of the outbox waits for nobody: a row that is locked is left to who holds it") {
+  const std::string url = MigratedDatabase();
+  Listener listener;
+  const auto store = OpenTestStore(url);
+  store->SetListener(&listener);
+  REQUIRE(Like(*store, 1, 10).ok());
+  REQUIRE(Like(*store, 1, 11).ok());
+  Ask(url, "UPDATE cache_outbox SET at = at - interval '2 hours'");
+  const int64_t held = listener.rows().at(0).id;
+  const int64_t free = listener.rows().at(1).id;
+  HeldTransaction other(url,
+                        absl::StrCat("SELECT FROM cache_outbox WHERE id = ", held, " FOR UPDATE"));
+  const auto rows = BlockingWait(store->TakeStale(absl::Hours(1), 10, Within(kPatience)));
+  REQUIRE(rows.ok());
+  REQUIRE(rows->size() == 1);
+  CHECK(rows->at(0).id == free);
+  CHECK(BlockingWait(store->DeleteStale({held, free}, Within(kPatience))).ok());
+  CHECK(Ask(url, "SELECT id FROM cache_outbox") == absl::StrCat(held));
+  other.LetGo();
+  store->Stop();
+}
+
 TEST_CASE("without a listener the outbox stays as small as there are lanes") {
   const std::string url = MigratedDatabase();
   const auto store = OpenTestStore(url);
