@@ -4,7 +4,6 @@
 // can be read but not written grows stale: a read-only replica, a server whose disk is full), loads
 // the scripts, and asks which run of the server, with which history of its data, this is. Pure: no
 // socket, no clock.
-// socket, no clock.
 //
 // Threads: any. Ownership: values only. Errors hold no secret.
 #ifndef COUNTER_CACHE_REDIS_GREETING_H_
