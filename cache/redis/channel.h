@@ -68,7 +68,7 @@ inline Task<Answer> Ask(Channel& channel, Commands commands, MonotonicTime deadl
   if (commands.count() == 0) co_return std::vector<Reply>{};
   if (!channel.usable()) co_return std::nullopt;
   auto start = [&](Resumer<Answer> resume) {
-    channel.Send({std::move(commands), deadline, std::move(resume)});
+    channel.Send({std::move(commands), deadline, resume});
   };
   CallbackAwaitable<Answer, decltype(start)> answered(start);
   co_return co_await answered;

@@ -28,7 +28,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using TlsStream = asio::ssl::stream<tcp::socket>;
 
-constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kReadBytes = size_t{64} * 1024;
 
 // One socket and what belongs to it. Shared by the loop and the handlers under way: a handler of a
 // socket that was dropped may still come, and must find its buffers.

@@ -27,8 +27,8 @@
 namespace counter::redis {
 
 struct MultiplexerBounds {
-  int64_t requests_max = 10'000;                // Waiting and unanswered, abandoned ones too.
-  int64_t waiting_bytes_max = 8 * 1024 * 1024;  // Waiting to be sent.
+  int64_t requests_max = 10'000;  // Waiting and unanswered, abandoned ones too.
+  int64_t waiting_bytes_max = int64_t{8} * 1024 * 1024;  // Waiting to be sent.
 };
 
 // A request that has ended, and with what.
