@@ -27,12 +27,15 @@ Task<std::vector<CountLookup>> CacheUpkeep::Get(std::vector<Item> items) {
 }
 
 Task<bool> CacheUpkeep::Put(std::vector<CountPut> puts) {
+  std::vector<Item> written_through;
   std::vector<std::pair<Item, int64_t>> versions;
-  if (parts_.outbox != nullptr) {
-    for (const CountPut& put : puts) versions.emplace_back(put.entry.item, put.entry.version);
+  for (const CountPut& put : puts) {
+    if (put.token == 0) written_through.push_back(put.entry.item);
+    if (parts_.outbox != nullptr) versions.emplace_back(put.entry.item, put.entry.version);
   }
   Task<bool> put = parts_.cache.Put(std::move(puts));
   const bool acknowledged = co_await std::move(put);
+  if (!acknowledged) PutAgain(written_through);
   if (!acknowledged || versions.empty()) co_return acknowledged;
 
   std::vector<OutboxRow> done;

@@ -1,11 +1,13 @@
 // CacheUpkeep: keeps a shared cache of counts true to the store when words between them are lost.
 //
 // Put it between the service and the cache. Puts pass through it; those that the cache acknowledges
-// acknowledge the store's outbox rows. Each second, on a thread of its own, it makes good what was
-// lost: it reads from the store and puts into the cache
+// acknowledge the store's outbox rows; write-throughs that it did not acknowledge are owed to it.
+// Each second, on a thread of its own, it makes good what was lost: it reads from the store and
+// puts into the cache
 // - the items of outbox rows that nobody acknowledged in time (a server died, or the cache was
 //   gone), and deletes the rows when the cache has taken them;
-// - the items that it was told to put again, because the cache may have lost what it had taken.
+// - the items that are owed: what the cache may not have taken, or may have lost since. While
+//   nothing fails they do not wait for the second to pass.
 // What cannot be made good is tried again the next second.
 //
 // It is no cache and decides nothing about counts: the rules are cache/count_cache.h.

@@ -118,6 +118,20 @@ TEST_CASE("cache upkeep: a put that the cache did not take acknowledges nothing"
   CHECK(fixture.store.acknowledged.empty());
 }
 
+TEST_CASE("cache upkeep: a write-through that the cache did not take is made good, a fill is not") {
+  Fixture fixture;
+  fixture.store.counts[kA] = {5, 50, ReadSource::kPrimary};
+  fixture.cache.fails = true;
+  CHECK_FALSE(BlockingWait(fixture.upkeep.Put(
+      {{{kA, 1, 10, fixture.clock.WallNow()}, 0}, {{kB, 1, 10, fixture.clock.WallNow()}, 77}})));
+  CHECK_FALSE(fixture.Round());
+  fixture.cache.fails = false;
+  CHECK(fixture.Round());
+  REQUIRE(fixture.cache.taken.size() == 1);
+  CHECK(fixture.cache.taken[0].entry.item == kA);
+  CHECK(fixture.cache.taken[0].entry.version == 50);
+}
+
 TEST_CASE("cache upkeep: rule 5: a row that was left behind is read again, put and deleted") {
   Fixture fixture;
   fixture.store.counts[kA] = {5, 50, ReadSource::kPrimary};
