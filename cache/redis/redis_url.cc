@@ -87,7 +87,7 @@ absl::StatusOr<Address> ParseRedisUrl(absl::string_view url) {
   // The last @: a password may hold one.
   const size_t at = url.rfind('@');
   if (at != absl::string_view::npos) {
-    const absl::Status login = ParseLogin(url.substr(0, at), address.login);
+    absl::Status login = ParseLogin(url.substr(0, at), address.login);
     if (!login.ok()) return login;
     url.remove_prefix(at + 1);
   }
@@ -101,7 +101,7 @@ absl::StatusOr<Address> ParseRedisUrl(absl::string_view url) {
     }
     url = url.substr(0, slash);
   }
-  const absl::Status host = ParseHost(url, address);
+  absl::Status host = ParseHost(url, address);
   if (!host.ok()) return host;
   return address;
 }

@@ -62,7 +62,7 @@ absl::Status ReplyGuard::EndLine() {
   const char type = line_[0];
   const std::string rest = line_.substr(1, line_.size() - 3);
   line_.clear();
-  const absl::Status spent = Spend(kElementBytes + static_cast<int64_t>(rest.size()));
+  absl::Status spent = Spend(kElementBytes + static_cast<int64_t>(rest.size()));
   if (!spent.ok()) return spent;
   int64_t number = 0;
   switch (type) {

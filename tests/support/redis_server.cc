@@ -122,7 +122,7 @@ class Client {
 absl::StatusOr<std::unique_ptr<RedisServer>> RedisServer::Start(Options options) {
   std::unique_ptr<RedisServer> server(new RedisServer(std::move(options)));
   if (server->options_.tls) {
-    const absl::Status made = server->MakeCertificate();
+    absl::Status made = server->MakeCertificate();
     if (!made.ok()) return made;
   }
   // Somebody may take the port between our look at it and Redis's.
