@@ -6,10 +6,13 @@ extern "C" const char* __tsan_default_options() {
 }
 extern "C" const char* __tsan_default_suppressions() {
   return "race_top:^grpc::\n"
+         "race_top:^void grpc::\n"
+         "race_top:^non-virtual thunk to grpc::\n"
          "race_top:^google::protobuf::\n"
          "race_top:^absl::\n"
          "race:grpc::CompletionQueue::AsyncNextInternal\n"
          "race:grpc::ServerInterface::PayloadAsyncRequest\n"
+         "race:^grpc::internal::CallOp\n"
          "race_top:^std::_Function_base::~_Function_base\n"
          "race_top:^std::_Function_handler<void (bool), grpc::\n"
          "race_top:^std::function<void (bool)>\n"
