@@ -44,7 +44,7 @@ bool Call::AddTrailingMetadata(const std::string& key, const std::string& value)
 void Call::WakeWhenCancelled(std::shared_ptr<Wakeup> wakeup) {
   has_wakeup_ = true;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     if (!cancelled()) {
       wakeup_ = std::move(wakeup);
       return;
@@ -72,7 +72,7 @@ void Call::Arrive(absl::Duration default_deadline) {
 void Call::MarkCancelled() {
   std::shared_ptr<Wakeup> wakeup;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     limits_.cancellation.Cancel();
     wakeup = std::move(wakeup_);
   }
@@ -82,7 +82,7 @@ void Call::MarkCancelled() {
 void Call::ForgetWakeup() {
   if (!has_wakeup_) return;
   std::shared_ptr<Wakeup> forgotten;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   forgotten.swap(wakeup_);
 }
 

@@ -17,10 +17,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/call_limits.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "server/rpc/wakeup.h"
 
 #include <grpcpp/server_context.h>
@@ -88,7 +88,7 @@ class Call {
 
   // Of the handler: most calls never have one, and their end need not lock.
   bool has_wakeup_ = false;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   // Shared with the handler, which may end on another thread while the wakeup is being woken.
   std::shared_ptr<Wakeup> wakeup_ ABSL_GUARDED_BY(mutex_);
 };

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "base/mutex.h"
 #include "server/rpc/server.h"
 #include "server/rpc/testing/counting_gate.h"
 #include "server/rpc/testing/echo_server.h"
@@ -75,23 +75,23 @@ TEST_CASE("hooks run at the beginning of the drain, in order") {
 TEST_CASE("a call in flight ends well within the budget") {
   EchoServer server;
   auto release = std::make_shared<Wakeup>();
-  absl::Notification handling;
+  Notification handling;
   server.echo = [&](Call&, const EchoRequest&, EchoResponse& response) -> Task<grpc::Status> {
     handling.Notify();
     co_await release->Wait();
     response.set_text("finished");
     co_return grpc::Status::OK;
   };
-  absl::Notification draining;
+  Notification draining;
   server.server().OnDrain([&] { draining.Notify(); });
   REQUIRE(server.Start().ok());
   auto stub = server.NewStub();
   std::thread drainer([&] {
-    handling.WaitForNotification();
+    handling.Wait();
     server.server().Drain(absl::Seconds(60));
   });
   std::thread finisher([&] {
-    draining.WaitForNotification();
+    draining.Wait();
     release->Wake();
   });
   grpc::ClientContext context;
@@ -109,7 +109,7 @@ TEST_CASE("a call that outlasts the budget is cancelled and its handler woken") 
   Server::Options options = LoopbackOptions();
   options.gate = &gate;
   EchoServer server(options);
-  absl::Notification handling;
+  Notification handling;
   std::atomic<bool> cancelled = false;
   server.echo = [&](Call& call, const EchoRequest&, EchoResponse&) -> Task<grpc::Status> {
     auto wakeup = std::make_shared<Wakeup>();
@@ -122,7 +122,7 @@ TEST_CASE("a call that outlasts the budget is cancelled and its handler woken") 
   REQUIRE(server.Start().ok());
   auto stub = server.NewStub();
   std::thread drainer([&] {
-    handling.WaitForNotification();
+    handling.Wait();
     server.server().Drain(absl::Milliseconds(100));
   });
   grpc::ClientContext context;
@@ -138,14 +138,14 @@ TEST_CASE("a call that outlasts the budget is cancelled and its handler woken") 
 TEST_CASE("the drain waits for a handler that ends on a foreign thread after the cancellation") {
   ForeignThreads store(1);
   EchoServer server;
-  absl::Notification handling;
-  absl::Notification client_gone;
+  Notification handling;
+  Notification client_gone;
   std::atomic<bool> ended = false;
   server.echo = [&](Call&, const EchoRequest&, EchoResponse&) -> Task<grpc::Status> {
     handling.Notify();
     co_await store.Hop();
     // A store that does not look at the flag and answers late.
-    client_gone.WaitForNotification();
+    client_gone.Wait();
     absl::SleepFor(absl::Milliseconds(50));
     ended = true;
     co_return grpc::Status::OK;
@@ -154,7 +154,7 @@ TEST_CASE("the drain waits for a handler that ends on a foreign thread after the
   auto stub = server.NewStub();
   std::atomic<bool> ended_before_drain_returned = false;
   std::thread drainer([&] {
-    handling.WaitForNotification();
+    handling.Wait();
     server.server().Drain(absl::Milliseconds(20));
     ended_before_drain_returned = ended.load();
   });

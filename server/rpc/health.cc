@@ -11,14 +11,14 @@ namespace counter::rpc {
 class HealthService::Watching {
  public:
   explicit Watching(HealthService& health) : health_(health) {
-    absl::MutexLock lock(&health_.mutex_);
+    MutexLock lock(health_.mutex_);
     admitted_ = static_cast<int>(health_.watches_.size()) < kWatchesMax;
     if (admitted_) health_.watches_.insert(wakeup_);
   }
   Watching(const Watching&) = delete;
   Watching& operator=(const Watching&) = delete;
   ~Watching() {
-    absl::MutexLock lock(&health_.mutex_);
+    MutexLock lock(health_.mutex_);
     health_.watches_.erase(wakeup_);
   }
 
@@ -52,7 +52,7 @@ void HealthService::Register(Server& server) {
 
 void HealthService::Set(const std::string& service_name, bool serving) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     serving_[service_name] = serving;
   }
   WakeAll();
@@ -93,7 +93,7 @@ Task<grpc::Status> HealthService::Watch(Call& call, const Request& request,
 }
 
 HealthService::View HealthService::Look(const std::string& service_name) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   const auto found = serving_.find(service_name);
   if (found == serving_.end()) return {Response::SERVICE_UNKNOWN, draining_};
   return {found->second ? Response::SERVING : Response::NOT_SERVING, draining_};
@@ -101,7 +101,7 @@ HealthService::View HealthService::Look(const std::string& service_name) const {
 
 void HealthService::EndWatches() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     draining_ = true;
   }
   WakeAll();
@@ -110,7 +110,7 @@ void HealthService::EndWatches() {
 void HealthService::WakeAll() {
   std::vector<std::shared_ptr<Wakeup>> watches;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     watches.assign(watches_.begin(), watches_.end());
   }
   for (const auto& wakeup : watches) wakeup->Wake();

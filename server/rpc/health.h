@@ -19,7 +19,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "base/task.h"
 #include "server/rpc/server.h"
 
@@ -56,7 +56,7 @@ class HealthService {
   void WakeAll();
 
   grpc::health::v1::Health::AsyncService service_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<std::string, bool> serving_ ABSL_GUARDED_BY(mutex_);
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   // Shared: a watch may end while it is being woken.

@@ -24,7 +24,7 @@ void Queue::CountFreed() {
   if (--call_objects_ == 0) empty_.Notify();
 }
 
-void Queue::WaitUntilEmpty() { empty_.WaitForNotification(); }
+void Queue::WaitUntilEmpty() { empty_.Wait(); }
 
 void Queue::Stop() {
   if (std::exchange(stopped_, true)) return;

@@ -13,8 +13,8 @@
 #include <memory>
 #include <thread>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/rpc/call_gate.h"
 
 #include <grpcpp/completion_queue.h>
@@ -43,12 +43,13 @@ class Queue {
 
   // Call objects come and go. Queue thread only (or before Start).
   void CountPosted() { ++call_objects_; }
-  void CountAccepted() { live_calls_.store(live_calls() + 1, std::memory_order_relaxed); }
-  void CountEnded() { live_calls_.store(live_calls() - 1, std::memory_order_relaxed); }
+  void CountAccepted() { live_calls_.store(live_calls() + 1, std::memory_order_release); }
+  void CountEnded() { live_calls_.store(live_calls() - 1, std::memory_order_release); }
   void CountFreed();
 
-  // Calls that have come and are not freed yet. Any thread.
-  int live_calls() const { return live_calls_.load(std::memory_order_relaxed); }
+  // Calls that have come and are not freed yet. Any thread; what the calls that it does not count
+  // any more have done is seen by the asking thread.
+  int live_calls() const { return live_calls_.load(std::memory_order_acquire); }
 
   // Waits until no call object is left, so that nobody can start an operation here any more.
   // Requires that the gRPC server is shutting down and that this is not the queue's thread.
@@ -65,7 +66,7 @@ class Queue {
   std::atomic<int> live_calls_ = 0;
   // A posted call that is taken posts the next one before it goes on, so the number of objects
   // comes to zero only once: when the server is shutting down and fails what is posted.
-  absl::Notification empty_;
+  Notification empty_;
   std::thread thread_;
   bool stopped_ = false;
 };

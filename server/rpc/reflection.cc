@@ -103,14 +103,14 @@ void Answer(const Server& server, const Request& request, Response& response) {
 class ReflectionService::Streaming {
  public:
   Streaming(ReflectionService& reflection, Call& call) : reflection_(reflection), call_(call) {
-    absl::MutexLock lock(&reflection_.mutex_);
+    MutexLock lock(reflection_.mutex_);
     reflection_.streams_.insert(&call_);
     if (reflection_.draining_) call_.Cancel();
   }
   Streaming(const Streaming&) = delete;
   Streaming& operator=(const Streaming&) = delete;
   ~Streaming() {
-    absl::MutexLock lock(&reflection_.mutex_);
+    MutexLock lock(reflection_.mutex_);
     reflection_.streams_.erase(&call_);
   }
 
@@ -157,7 +157,7 @@ Task<grpc::Status> ReflectionService::Serve(Call& call, StreamReader<Request>& r
 }
 
 void ReflectionService::EndStreams() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   draining_ = true;
   for (Call* call : streams_) call->Cancel();
 }

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 #include "base/task.h"
 #include "server/rpc/server.h"
 
@@ -44,7 +44,7 @@ class ReflectionService {
   grpc::reflection::v1alpha::ServerReflection::AsyncService v1alpha_;
   const Server* server_ = nullptr;
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<Call*> streams_ ABSL_GUARDED_BY(mutex_);
 };

@@ -24,8 +24,9 @@
 namespace counter::rpc {
 namespace internal {
 
-// An operation of gRPC that a coroutine waits for. Trivially destructible, as a temporary of a
-// co_await expression must be with gcc 12.
+// An operation of gRPC that a coroutine waits for. Arm() is the last that touches it: once the
+// operation has started it may be over, and the object gone. Trivially destructible, as a temporary
+// of a co_await expression must be with gcc 12.
 class StreamOperation : public Tag {
  public:
   void Proceed(bool ok) final {
@@ -57,7 +58,9 @@ class StreamWriter {
           : stream(to), message(what) {}
       void await_suspend(std::coroutine_handle<> waiting) {
         this->waiting_ = waiting;
-        stream.Write(message, this->Arm());
+        auto& to = stream;
+        const Response& what = message;
+        to.Write(what, this->Arm());
       }
       grpc::internal::AsyncWriterInterface<Response>& stream;
       const Response& message;
@@ -81,7 +84,9 @@ class StreamReader {
           : stream(from), message(into) {}
       void await_suspend(std::coroutine_handle<> waiting) {
         this->waiting_ = waiting;
-        stream.Read(&message, this->Arm());
+        auto& from = stream;
+        Request* into = &message;
+        from.Read(into, this->Arm());
       }
       grpc::internal::AsyncReaderInterface<Request>& stream;
       Request& message;

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "base/mutex.h"
 
 namespace counter::rpc {
 
@@ -24,7 +24,7 @@ class Wakeup {
   void Wake() {
     std::coroutine_handle<> waiting;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(mutex_);
       waiting = std::exchange(waiting_, nullptr);
       if (!waiting) woken_ = true;
     }
@@ -46,13 +46,13 @@ class Wakeup {
 
  private:
   bool SuspendUnlessWoken(std::coroutine_handle<> waiting) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     if (std::exchange(woken_, false)) return false;
     waiting_ = waiting;
     return true;
   }
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   std::coroutine_handle<> waiting_ ABSL_GUARDED_BY(mutex_);
 };

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 
 namespace counter::rpc::testing {
 
@@ -28,9 +28,10 @@ class ForeignThreads {
   ForeignThreads& operator=(const ForeignThreads&) = delete;
   ~ForeignThreads() {
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(mutex_);
       ending_ = true;
     }
+    changed_.NotifyAll();
     for (std::thread& thread : threads_) thread.join();
   }
 
@@ -41,8 +42,10 @@ class ForeignThreads {
       absl::Duration delay;
       bool await_ready() noexcept { return false; }
       void await_suspend(std::coroutine_handle<> waiting) {
-        absl::MutexLock lock(&threads.mutex_);
+        // With the lock held: nothing of this awaiter may be touched once a thread has taken it.
+        MutexLock lock(threads.mutex_);
         threads.waiting_.emplace_back(delay, waiting);
+        threads.changed_.NotifyOne();
       }
       void await_resume() noexcept {}
     };
@@ -54,11 +57,8 @@ class ForeignThreads {
     for (;;) {
       std::pair<absl::Duration, std::coroutine_handle<>> next;
       {
-        absl::MutexLock lock(&mutex_);
-        auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-          return ending_ || !waiting_.empty();
-        };
-        mutex_.Await(absl::Condition(&ready));
+        MutexLock lock(mutex_);
+        while (!ending_ && waiting_.empty()) changed_.Wait(mutex_);
         if (waiting_.empty()) return;
         next = waiting_.front();
         waiting_.pop_front();
@@ -68,7 +68,8 @@ class ForeignThreads {
     }
   }
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
+  CondVar changed_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::pair<absl::Duration, std::coroutine_handle<>>> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;
