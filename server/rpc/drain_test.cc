@@ -170,7 +170,7 @@ TEST_CASE("the drain waits for a handler that ends on a foreign thread after the
 // A caller that keeps some calls in flight until the server does not take them any more.
 class BusyClient {
  public:
-  BusyClient(std::shared_ptr<grpc::Channel> channel, int in_flight)
+  BusyClient(const std::shared_ptr<grpc::Channel>& channel, int in_flight)
       : stub_(channel), generic_(channel), in_flight_(in_flight) {}
 
   void Run() {

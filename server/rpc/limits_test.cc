@@ -266,7 +266,7 @@ TEST_CASE("a writer that nobody reads from any more says so") {
 // One client that starts calls of all kinds and cancels each after a random while.
 class CancellingClient {
  public:
-  CancellingClient(std::shared_ptr<grpc::Channel> channel, uint32_t seed)
+  CancellingClient(const std::shared_ptr<grpc::Channel>& channel, uint32_t seed)
       : stub_(channel), random_(seed) {}
 
   void Run(int calls) {
