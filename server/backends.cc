@@ -144,7 +144,7 @@ class RedisBackends final : public Backends {
     OutboxListener* listener = &upkeep_;
     if (failpoint_.has_value()) listener = &*failpoint_;
     if (opened_.outbox != nullptr) opened_.outbox->SetListener(listener);
-    caches_.OnNewRun([this](std::vector<Item> items) { upkeep_.PutAgain(items); });
+    caches_.OnNewRun([this](const std::vector<Item>& items) { upkeep_.PutAgain(items); });
     caches_.Start();
     upkeep_.Start();
   }
