@@ -144,5 +144,13 @@ TEST_CASE("A line that is no sample is an error that shows it") {
   }
 }
 
+TEST_CASE("A file whose reading fails midway is read as empty, without an exception") {
+  // A folder opens and then fails to be read, as a file of /proc does whose process has ended.
+  const TempDir folder;
+  std::string text = "not read";
+  CHECK_NOTHROW(text = ReadFile(folder.File("")));
+  CHECK(text.empty());
+}
+
 }  // namespace
 }  // namespace counter::testing
