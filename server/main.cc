@@ -42,10 +42,12 @@
 namespace counter {
 namespace {
 
-// The service names that health answers for, beside "": as the service itself, and for a liveness
-// probe, which must never depend on the store.
+// The service names that health answers for, beside "". "" and the service's own name are
+// readiness, and so is /health: the store can serve. A liveness probe must never depend on the
+// store, nor must what clients look at before they call: cached reads go on without it.
 constexpr char kServiceName[] = "counter.v1.CounterService";
 constexpr char kLiveness[] = "liveness";
+constexpr char kTakesCalls[] = "calls";
 
 rpc::Server::Options RpcOptions(const Config& config, rpc::CallGate& gate) {
   rpc::Server::Options options;
@@ -132,6 +134,7 @@ absl::Status Counterd::Start(const LogWriter& log) {
   counter_rpc_->Register(*rpc_server_);
   health_.Register(*rpc_server_);
   health_.Set(kLiveness, true);
+  health_.Set(kTakesCalls, true);
   health_.Set("", false);
   health_.Set(kServiceName, false);
   if (config_.reflection) reflection_.Register(*rpc_server_);
@@ -186,6 +189,7 @@ void Counterd::Drain() {
   // not; then GOAWAY, and what is in flight may finish.
   const MonotonicTime end = Clock::System().MonotonicNow() + config_.drain;
   if (readiness_ != nullptr) {
+    health_.Set(kTakesCalls, false);
     readiness_->Stop();
     SendCallersAway(config_.drain);
   }

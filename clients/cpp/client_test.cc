@@ -438,7 +438,7 @@ TEST_CASE("The service config is JSON and says what the documentation says") {
   CHECK(retry.at("backoffMultiplier") == 2);
   CHECK(retry.at("retryableStatusCodes") == boost::json::array{"UNAVAILABLE"});
   CHECK(config.at("loadBalancingConfig").at(0).at("round_robin").is_object());
-  CHECK(config.at("healthCheckConfig").at("serviceName") == "counter.v1.CounterService");
+  CHECK(config.at("healthCheckConfig").at("serviceName") == "calls");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // HealthProbe: asks a server's standard health service (grpc.health.v1) whether it takes calls.
 //
 // Use it to wait for a server or to look at one. It is not needed before calls: Client leaves
-// servers alone that are not SERVING, by itself.
+// servers alone that do not take calls, by itself.
 //
 // Threads: any number at once. Errors are values.
 #ifndef COUNTER_CLIENTS_CPP_HEALTH_H_
@@ -32,8 +32,9 @@ class HealthProbe {
   explicit HealthProbe(const std::string& target,
                        const std::shared_ptr<grpc::ChannelCredentials>& credentials = nullptr);
 
-  // `service`: "" for the whole server, "counter.v1.CounterService", or "liveness". An error if no
-  // answer came within `deadline` from now.
+  // `service`: "" or "counter.v1.CounterService" for readiness (the store can serve), "calls" for
+  // whether it takes calls (it is not shutting down), or "liveness". An error if no answer came
+  // within `deadline` from now.
   Result<Health> Check(const std::string& service, absl::Duration deadline) const;
 
   // Asks again and again until the answer is kServing or `deadline` has passed; the last answer.

@@ -22,7 +22,8 @@ ScriptedServer::ScriptedServer() {
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || port == 0) std::abort();
   target_ = absl::StrCat("127.0.0.1:", port);
-  server_->GetHealthCheckService()->SetServingStatus("counter.v1.CounterService", true);
+  for (const char* name : {"counter.v1.CounterService", "calls"})
+    server_->GetHealthCheckService()->SetServingStatus(name, true);
 }
 
 ScriptedServer::~ScriptedServer() { server_->Shutdown(std::chrono::system_clock::now()); }

@@ -6,8 +6,9 @@
 // clients
 //   does not press on a service that is down.
 // - Calls go round robin over all addresses of the target, and only to those whose standard health
-//   service says that counter.v1.CounterService is SERVING: a server that shuts down or has lost
-//   its store is left alone before it refuses.
+//   service says that "calls" is SERVING: a server that shuts down is left alone before it refuses.
+//   One that has lost its store is called: it answers cached reads, and refuses the rest at once,
+//   which is then tried elsewhere.
 #ifndef COUNTER_CLIENTS_CPP_SERVICE_CONFIG_H_
 #define COUNTER_CLIENTS_CPP_SERVICE_CONFIG_H_
 
@@ -15,7 +16,7 @@ namespace counter::client {
 
 inline constexpr char kServiceConfigJson[] = R"json({
   "loadBalancingConfig": [{"round_robin": {}}],
-  "healthCheckConfig": {"serviceName": "counter.v1.CounterService"},
+  "healthCheckConfig": {"serviceName": "calls"},
   "methodConfig": [
     {
       "name": [{"service": "counter.v1.CounterService"}],

@@ -138,7 +138,7 @@ TEST_CASE("Calls over the bound are refused at once, with a reason and a hint, a
 TEST_CASE("Health is served for the server, the service and liveness, and for nothing else") {
   auto server = StartServer();
   const client::HealthProbe probe(server->target());
-  for (const char* service : {"", "counter.v1.CounterService", "liveness"}) {
+  for (const char* service : {"", "counter.v1.CounterService", "calls", "liveness"}) {
     CAPTURE(service);
     CHECK(probe.Check(service, absl::Seconds(5)).value() == client::Health::kServing);
   }
