@@ -54,6 +54,7 @@ absl::StatusOr<OpenedStore> OpenPostgres(const Config& config, StoreObserver& ob
   postgres::StoreOptions options;
   options.url = config.database_url->text;
   options.item_types = ItemTypesOf(config);
+  options.durability = config.durability;
   // More rows a statement are hardly faster and make everybody in it wait longer.
   constexpr int kStatementRowsMax = 300;
   options.batch_rows_max = std::min(config.batch_rows_max, kStatementRowsMax);

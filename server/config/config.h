@@ -13,6 +13,7 @@
 
 #include "absl/time/time.h"
 #include "base/log_format.h"
+#include "storage/durability.h"
 #include "storage/like.h"
 
 namespace counter {
@@ -50,9 +51,10 @@ struct Config {
   // Storage.
   std::string data_dir;
   std::optional<ServiceUrl> database_url;  // None: the embedded store.
-  int write_queue_max = 0;                 // Mutations.
-  int read_queue_max = 0;                  // Reads.
-  int batch_rows_max = 0;                  // Mutations a transaction.
+  Durability durability = Durability::kLocal;
+  int write_queue_max = 0;  // Mutations.
+  int read_queue_max = 0;   // Reads.
+  int batch_rows_max = 0;   // Mutations a transaction.
 
   // Cache.
   std::optional<ServiceUrl> redis_url;  // None: the cache inside this process.

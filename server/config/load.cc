@@ -229,6 +229,12 @@ absl::StatusOr<LoadedConfig> LoadConfig(const ConfigSources& sources,
   if (loaded.config.http_listen.has_value()) {
     loaded.warnings.push_back("HTTP_LISTEN is set, but this version serves no REST: ignored.");
   }
+  if (loaded.config.durability == Durability::kUnsafe) {
+    loaded.warnings.push_back(
+        loaded.config.database_url.has_value()
+            ? "DURABILITY is unsafe: acknowledged likes may be lost in a crash."
+            : "DURABILITY is unsafe, but the embedded store is always local: ignored.");
+  }
   return loaded;
 }
 

@@ -209,6 +209,18 @@ TEST_CASE("an environment variable one letter off a setting is warned of, others
   CHECK(loaded->warnings == expected);
 }
 
+TEST_CASE("durability that may lose likes is taken with a warning") {
+  ConfigSources sources;
+  sources.environment = {{"DURABILITY", "unsafe"}};
+  REQUIRE(LoadConfig(sources).ok());
+  CHECK(LoadConfig(sources)->warnings.size() == 1);
+  sources.environment["DATABASE_URL"] = "postgresql://h/likes";
+  REQUIRE(LoadConfig(sources).ok());
+  CHECK(
+      LoadConfig(sources)->warnings ==
+      std::vector<std::string>{"DURABILITY is unsafe: acknowledged likes may be lost in a crash."});
+}
+
 TEST_CASE("a REST address is taken with a warning") {
   ConfigSources sources;
   sources.environment = {{"HTTP_LISTEN", "127.0.0.1:8080"}};

@@ -61,6 +61,16 @@ std::vector<Setting> MakeSettings() {
            "The PostgreSQL database that holds the likes. Empty: the embedded store in DATA_DIR. "
            "A driver suffix (postgresql+asyncpg://) is accepted and ignored. On a command line "
            "other users of the machine can read it: prefer the environment or the file."},
+      {.name = "DURABILITY",
+       .group = "Storage",
+       .field = &Config::durability,
+       .default_text = "local",
+       .help =
+           "What an acknowledged like survives. local: the crash of every process and machine; a "
+           "PostgreSQL whose fsync or full_page_writes is off is refused. unsafe: such a "
+           "PostgreSQL "
+           "is used, and each connection warns of it; the embedded store is always local. "
+           "replicated (the loss of the primary, too) is refused: this version cannot do it."},
       {.name = "WRITE_QUEUE_MAX",
        .group = "Storage",
        .field = &Config::write_queue_max,
@@ -283,6 +293,9 @@ std::string Setting::expected() const {
     }
     std::string operator()(LogLevel Config::*) const { return "debug, info, warning or error"; }
     std::string operator()(LogFormat Config::*) const { return "auto, text or json"; }
+    std::string operator()(Durability Config::*) const {
+      return "local, or unsafe for a database that is thrown away";
+    }
   };
   return std::visit(Visitor{*this}, field);
 }

@@ -23,7 +23,7 @@ using SettingField =
     std::variant<int Config::*, absl::Duration Config::*, bool Config::*, std::string Config::*,
                  ListenAddress Config::*, std::optional<ListenAddress> Config::*,
                  std::optional<ServiceUrl> Config::*, NamedItemTypes Config::*, LogLevel Config::*,
-                 LogFormat Config::*>;
+                 LogFormat Config::*, Durability Config::*>;
 
 struct Setting {
   absl::string_view name;  // In the environment and in the file: "GRPC_LISTEN".

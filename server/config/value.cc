@@ -147,6 +147,8 @@ constexpr Word<LogLevel> kLogLevels[] = {{"debug", LogLevel::kDebug},
                                          {"error", LogLevel::kError}};
 constexpr Word<LogFormat> kLogFormats[] = {
     {"auto", LogFormat::kAuto}, {"text", LogFormat::kText}, {"json", LogFormat::kJson}};
+constexpr Word<Durability> kDurabilities[] = {{"local", Durability::kLocal},
+                                              {"unsafe", Durability::kUnsafe}};
 
 // One overload for each type that a field may have.
 struct Parser {
@@ -190,6 +192,10 @@ struct Parser {
   }
   Problem operator()(LogFormat Config::*field) const {
     return ParseWord(text, kLogFormats, config.*field);
+  }
+  Problem operator()(Durability Config::*field) const {
+    if (text == "replicated") return "this version cannot make a like wait for a standby";
+    return ParseWord(text, kDurabilities, config.*field);
   }
 };
 

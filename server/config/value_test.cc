@@ -222,6 +222,8 @@ TEST_CASE("switches and words take their few values only") {
   for (const char* text : {"", "warn", "INFO", "trace"}) CHECK_FALSE(Accepts("LOG_LEVEL", text));
   for (const char* text : {"auto", "text", "json"}) CHECK(Accepts("LOG_FORMAT", text));
   for (const char* text : {"", "JSON", "logfmt"}) CHECK_FALSE(Accepts("LOG_FORMAT", text));
+  for (const char* text : {"local", "unsafe"}) CHECK(Accepts("DURABILITY", text));
+  for (const char* text : {"", "Local", "off"}) CHECK_FALSE(Accepts("DURABILITY", text));
   Config config = DefaultConfig();
   REQUIRE_FALSE(ParseValue(*FindSetting("LOG_LEVEL"), "error", config));
   REQUIRE_FALSE(ParseValue(*FindSetting("LOG_FORMAT"), "json", config));
@@ -229,6 +231,15 @@ TEST_CASE("switches and words take their few values only") {
   CHECK(config.log_level == LogLevel::kError);
   CHECK(config.log_format == LogFormat::kJson);
   CHECK_FALSE(config.reflection);
+  REQUIRE_FALSE(ParseValue(*FindSetting("DURABILITY"), "unsafe", config));
+  CHECK(config.durability == Durability::kUnsafe);
+}
+
+TEST_CASE("durability that this version does not have is refused, and says so") {
+  Config config = DefaultConfig();
+  CHECK(config.durability == Durability::kLocal);
+  CHECK(ParseValue(*FindSetting("DURABILITY"), "replicated", config) ==
+        "this version cannot make a like wait for a standby");
 }
 
 TEST_CASE("URLs of services need the service's scheme") {

@@ -9,14 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace counter::postgres {
+#include "storage/durability.h"
 
-// What an acknowledged write must survive.
-enum class Durability {
-  kLocal,       // A crash of every process and of the primary's machine.
-  kReplicated,  // Also the loss of the primary: the synchronous standby has it.
-  kUnsafe,      // Nothing. For throw-away databases that run with fsync off.
-};
+namespace counter::postgres {
 
 // What a session said about itself.
 struct SessionFacts {

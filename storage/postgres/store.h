@@ -28,8 +28,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "storage/cache_outbox.h"
+#include "storage/durability.h"
 #include "storage/like_store.h"
-#include "storage/postgres/session_check.h"
 #include "storage/stale_outbox.h"
 #include "storage/store_observer.h"
 

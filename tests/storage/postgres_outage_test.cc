@@ -258,14 +258,14 @@ TEST_CASE("a server that lost its durability settings is refused, or told of lou
   const auto refused = postgres::PostgresStore::Open(options);
   REQUIRE_FALSE(refused.ok());
   CHECK(std::string(refused.status().message()).find("fsync") != std::string::npos);
-  options.durability = postgres::Durability::kUnsafe;
+  options.durability = Durability::kUnsafe;
   std::atomic<int> warnings{0};
   options.say = [&](const std::string& text) {
     warnings += text.find("fsync") != std::string::npos;
   };
   CHECK(OpenTestStore(options)->Health().ok());
   CHECK(warnings > 0);
-  options.durability = postgres::Durability::kReplicated;
+  options.durability = Durability::kReplicated;
   CHECK_FALSE(postgres::PostgresStore::Open(options).ok());
 }
 
