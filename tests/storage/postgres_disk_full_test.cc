@@ -1,11 +1,9 @@
 // Known fault K20, the part with a small file system: the database's disk runs full under load.
 //
 // Mounts a tmpfs of its own, which asks for root; without it the case says so and checks nothing.
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,29 +11,12 @@
 #include "base/task.h"
 #include "tests/storage/postgres_fixture.h"
 #include "tests/storage/postgres_load.h"
+#include "tests/storage/small_disk.h"
 #include "tests/support/eventually.h"
 #include "tests/support/test_settings.h"
 
 namespace counter::testing {
 namespace {
-
-// A small file system, gone with the object.
-class SmallDisk {
- public:
-  explicit SmallDisk(int mebibytes) {
-    mounted_ = mount("counter-test", directory_.path().c_str(), "tmpfs", MS_NODEV | MS_NOSUID,
-                     absl::StrCat("mode=0777,size=", mebibytes, "m").c_str()) == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) umount2(directory_.path().c_str(), MNT_DETACH);
-  }
-  bool mounted() const { return mounted_; }
-  const std::string& path() const { return directory_.path(); }
-
- private:
-  ServerDirectory directory_;
-  bool mounted_ = false;
-};
 
 TEST_CASE("K20: on a full disk writes fail in time, reads go on, and it heals when there is room") {
   const SmallDisk disk(200);
@@ -58,12 +39,7 @@ TEST_CASE("K20: on a full disk writes fail in time, reads go on, and it heals wh
   REQUIRE(Like(*store, 1, 1).ok());
   // What an operator can delete.
   const std::string ballast = disk.path() + "/ballast";
-  {
-    std::ofstream out(ballast, std::ios::binary);
-    const std::string block(1 << 20, 'x');
-    while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-    }
-  }
+  FillDisk(ballast);
   LoadOptions load;
   load.threads = 8;
   load.batch = 100;

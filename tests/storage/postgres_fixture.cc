@@ -19,7 +19,9 @@ std::vector<ItemType> TestTypes() { return {kPost, kReel}; }
 
 PostgresServer& SharedPostgres() {
   static const std::unique_ptr<PostgresServer> server = [] {
-    absl::StatusOr<std::unique_ptr<PostgresServer>> started = PostgresServer::Start();
+    PostgresServer::Options options;
+    options.settings["shared_preload_libraries"] = "'pg_stat_statements'";
+    absl::StatusOr<std::unique_ptr<PostgresServer>> started = PostgresServer::Start(options);
     INFO(started.status());
     REQUIRE(started.ok());
     return *std::move(started);

@@ -72,8 +72,8 @@ absl::Status CounterServer::Spawn() {
   process.env["DATA_DIR"] = data_dir_;
   process.env["READY_FILE"] = temp_.File("ready");
   for (const auto& [name, value] : options_.env) process.env[name] = value;
-  process.stdout_path = temp_.File("log");
-  process.stderr_path = temp_.File("log");
+  process.stdout_path = log_path();
+  process.stderr_path = log_path();
   absl::StatusOr<Process> started = Process::Start(process);
   if (!started.ok()) return started.status();
   process_.emplace(*std::move(started));
@@ -131,6 +131,10 @@ absl::StatusOr<MetricsText> CounterServer::Metrics() const {
   return MetricsText::Parse(reply->body);
 }
 
-std::string CounterServer::Log() const { return ReadFile(temp_.File("log")); }
+std::string CounterServer::Log() const { return ReadFile(log_path()); }
+
+std::string CounterServer::log_path() const {
+  return options_.log_path.empty() ? temp_.File("log") : options_.log_path;
+}
 
 }  // namespace counter::testing

@@ -36,6 +36,7 @@ class CounterServer {
     std::vector<std::string> args;           // After the program's name.
     std::map<std::string, std::string> env;  // Settings, over the four that a test always makes.
     std::string data_dir;                    // Empty: one of its own.
+    std::string log_path;                    // Where it writes. Empty: a file of its own.
     absl::Duration ready_deadline = absl::Seconds(10);
   };
 
@@ -77,6 +78,7 @@ class CounterServer {
   explicit CounterServer(Options options);
   absl::Status Spawn();
   absl::Status Failure(absl::string_view what) const;
+  std::string log_path() const;
 
   TempDir temp_;
   Options options_;

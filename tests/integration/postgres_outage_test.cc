@@ -1,0 +1,329 @@
+// What callers of two servers notice while PostgreSQL is cut off, restarted or killed: known fault
+// K16, and design.md section 3.6. Writes and strong reads fail, cached reads go on, nothing that
+// was acknowledged is lost, and all of it heals without a restart of a server.
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/error.h"
+#include "clients/cpp/health.h"
+#include "tests/integration/full_stack.h"
+#include "tests/integration/full_stack_load.h"
+#include "tests/support/eventually.h"
+#include "tests/support/test_settings.h"
+
+namespace counter::testing {
+namespace {
+
+// A post that nobody writes to, and a user and a post of the test's own.
+constexpr int64_t kWarm = 500'000;
+constexpr int64_t kProber = 1'000'000'000;
+constexpr int64_t kProbed = 500'001;
+
+// What a server says about itself, asked again and again on a thread of its own.
+class HealthWatch {
+ public:
+  struct Seen {
+    int64_t asked = 0;
+    int64_t not_live = 0;
+    int64_t no_calls = 0;
+    std::vector<absl::Time> not_ready;
+  };
+
+  explicit HealthWatch(const CounterServer& server)
+      : probe_(server.target()), thread_([this] { Watch(); }) {}
+  ~HealthWatch() {
+    if (thread_.joinable()) Stop();
+  }
+
+  Seen Stop() {
+    stop_ = true;
+    thread_.join();
+    return seen_;
+  }
+
+ private:
+  bool Serves(const char* service) const {
+    const auto health = probe_.Check(service, absl::Seconds(5) * Slowness());
+    return health.ok() && *health == client::Health::kServing;
+  }
+  void Watch() {
+    while (!stop_) {
+      ++seen_.asked;
+      if (!Serves("liveness")) ++seen_.not_live;
+      if (!Serves("calls")) ++seen_.no_calls;
+      const absl::Time before = absl::Now();
+      if (!Serves("") || !Serves("counter.v1.CounterService")) seen_.not_ready.push_back(before);
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+  }
+
+  const client::HealthProbe probe_;
+  std::atomic<bool> stop_{false};
+  Seen seen_;
+  std::thread thread_;
+};
+
+// Stands where PostgreSQL listened, sends away everyone who comes, and writes down when and which
+// process that was. Requires that PostgreSQL is not running.
+class Doorkeeper {
+ public:
+  explicit Doorkeeper(const std::string& socket_directory)
+      : path_(socket_directory + "/.s.PGSQL.5432"), socket_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path_.c_str(), sizeof(address.sun_path) - 1);
+    listens_ = bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
+               listen(socket_, 128) == 0;
+    thread_ = std::thread([this] { Watch(); });
+  }
+  ~Doorkeeper() {
+    if (thread_.joinable()) Stop();
+  }
+  bool listens() const { return listens_; }
+
+  // The times of attempts, by process.
+  std::map<pid_t, std::vector<absl::Time>> Stop() {
+    shutdown(socket_, SHUT_RDWR);
+    thread_.join();
+    close(socket_);
+    unlink(path_.c_str());
+    return attempts_;
+  }
+
+ private:
+  void Watch() {
+    while (true) {
+      const int peer = accept(socket_, nullptr, nullptr);
+      if (peer < 0) return;
+      ucred who = {};
+      socklen_t size = sizeof(who);
+      if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
+        attempts_[who.pid].push_back(absl::Now());
+      close(peer);
+    }
+  }
+
+  const std::string path_;
+  const int socket_;
+  bool listens_ = false;
+  std::map<pid_t, std::vector<absl::Time>> attempts_;
+  std::thread thread_;
+};
+
+// A server's connections: two lanes, the reads, the outbox.
+constexpr int kLinks = 4;
+
+// Each link waits 50 ms, then twice as long, up to a second, of which it may leave off up to half.
+size_t MostAttempts(absl::Duration outage) {
+  constexpr int kFirstOnes = 6;
+  return static_cast<size_t>(kLinks) *
+         static_cast<size_t>(kFirstOnes + outage / absl::Milliseconds(500));
+}
+
+// The most attempts that came within 20 ms of each other, of those after the first half second:
+// until then the waits are short.
+size_t LargestCrowd(const std::map<pid_t, std::vector<absl::Time>>& attempts, absl::Time begin) {
+  std::vector<absl::Time> all;
+  for (const auto& [pid, times] : attempts) {
+    for (const absl::Time time : times) {
+      if (time > begin + absl::Milliseconds(500)) all.push_back(time);
+    }
+  }
+  std::sort(all.begin(), all.end());
+  size_t most = 0;
+  for (size_t first = 0, last = 0; last < all.size(); ++last) {
+    while (all[last] - all[first] > absl::Milliseconds(20)) ++first;
+    most = std::max(most, last - first + 1);
+  }
+  return most;
+}
+
+bool BothServe(const FullStack& stack, absl::Duration within) {
+  return Eventually(within, [&] {
+    for (int i = 0; i < FullStack::kServers; ++i) {
+      if (!stack.client(i).Like(kProber, Post(kProbed)).ok()) return false;
+    }
+    return true;
+  });
+}
+
+// Cached reads are answered, and everything that needs PostgreSQL is refused in time.
+void RequireCachedReadsOnly(const FullStack& stack) {
+  for (int i = 0; i < FullStack::kServers; ++i) {
+    CAPTURE(i);
+    const Client& client = stack.client(i);
+    const auto cached = client.Count(Post(kWarm));
+    REQUIRE(cached.ok());
+    CHECK(cached->count.source == client::Source::kCache);
+    const absl::Duration soon = absl::Milliseconds(1500) * Slowness();
+    absl::Time begin = absl::Now();
+    const auto write = client.Like(kProber, Post(kProbed));
+    CHECK(absl::Now() - begin < soon);
+    REQUIRE_FALSE(write.ok());
+    CHECK(write.error().kind == client::ErrorKind::kUnavailable);
+    CHECK(write.error().reason == "STORE_UNAVAILABLE");
+    begin = absl::Now();
+    const auto strong = client.Count(Post(kWarm), {.consistency = client::Consistency::kStrong});
+    CHECK(absl::Now() - begin < soon);
+    REQUIRE_FALSE(strong.ok());
+    CHECK(strong.error().kind == client::ErrorKind::kUnavailable);
+  }
+}
+
+void RequireTrue(MixedLoadReport& report, const FullStack& stack) {
+  INFO(report.writes.ok << " writes, " << report.writes.not_applied << " not applied, "
+                        << report.writes.unknown << " unknown");
+  CHECK(report.writes.ok > 0);
+  for (const auto& [reason, count] : report.writes.errors) {
+    INFO(count << " writes ended with " << ErrorReasonName(reason));
+    CHECK(reason == ErrorReason::kStoreUnavailable);
+  }
+  ++report.writes.pairs[{kProber, kProbed}].unknown_likes;
+  for (const std::string& contradiction :
+       Contradictions(report.writes, stack.postgres(), stack.database()))
+    FAIL_CHECK(contradiction);
+  stack.RequireSound();
+}
+
+TEST_CASE(
+    "K16: while connections are cut and PostgreSQL is restarted, servers stay live and not in a "
+    "crowd") {
+  FullStack stack;
+  for (int i = 0; i < FullStack::kServers; ++i) REQUIRE(stack.client(i).Count(Post(kWarm)).ok());
+  std::vector<std::unique_ptr<HealthWatch>> watches;
+  for (int i = 0; i < FullStack::kServers; ++i)
+    watches.push_back(std::make_unique<HealthWatch>(stack.server(i)));
+  MixedLoad load(stack, {.single_writers = 16, .batch_writers = 4, .readers = 0});
+
+  int most_connections = 0;
+  for (int round = 0; round < Sized(3, 24); ++round) {
+    absl::SleepFor(Sized(absl::Milliseconds(500), absl::Seconds(5)));
+    // Returns when they are gone, so that only new ones are counted.
+    stack.Sql(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = "
+        "'counterd' AND datname = current_database()");
+    int connections = 0;
+    REQUIRE(absl::SimpleAtoi(
+        stack.Sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'counterd' AND "
+                  "datname = current_database()"),
+        &connections));
+    most_connections = std::max(most_connections, connections);
+  }
+  CHECK(BothServe(stack, absl::Seconds(2) * Slowness()));
+
+  const absl::Time outage = absl::Now();
+  stack.postgres().StopFast();
+  Doorkeeper door(stack.postgres().socket_directory());
+  REQUIRE(door.listens());
+  const absl::Time shut = absl::Now();
+  absl::SleepFor(absl::Seconds(Sized(2, 5)));
+  RequireCachedReadsOnly(stack);
+  const absl::Duration shut_for = absl::Now() - shut;
+  const auto attempts = door.Stop();
+  const absl::Status restarted = stack.postgres().Restart();
+  INFO(restarted);
+  REQUIRE(restarted.ok());
+  const absl::Time ready = absl::Now();
+  CHECK(BothServe(stack, absl::Seconds(2) * Slowness()));
+  MixedLoadReport report = load.Stop();
+
+  // From now on everything succeeds.
+  MixedLoad after(stack, {.single_writers = 16, .batch_writers = 4, .readers = 2});
+  absl::SleepFor(absl::Milliseconds(500));
+  MixedLoadReport report_after = after.Stop();
+  CHECK(report_after.writes.ok > 0);
+  CHECK(report_after.writes.errors.empty());
+  CHECK(report_after.faults.empty());
+  Merge(report.writes, report_after.writes);
+
+  for (int i = 0; i < FullStack::kServers; ++i) {
+    CAPTURE(i);
+    CHECK(stack.server(i).process().Running());
+    const HealthWatch::Seen seen = watches[static_cast<size_t>(i)]->Stop();
+    CHECK(seen.asked > 10);
+    CHECK(seen.not_live == 0);
+    CHECK(seen.no_calls == 0);
+    CHECK_FALSE(seen.not_ready.empty());
+    for (const absl::Time time : seen.not_ready) {
+      CHECK(time > outage);
+      CHECK(time < ready + absl::Seconds(2) * Slowness());
+    }
+  }
+  CHECK(most_connections <= FullStack::kServers * kLinks);
+  CHECK(attempts.size() == FullStack::kServers);
+  for (const auto& [pid, times] : attempts) {
+    CHECK(times.size() >= kLinks);
+    CHECK(times.size() <= MostAttempts(shut_for));
+  }
+  CHECK(LargestCrowd(attempts, shut) < FullStack::kServers * kLinks);
+  RequireTrue(report, stack);
+}
+
+// Mutations that both servers have committed so far.
+double Committed(FullStack& stack) {
+  double sum = 0;
+  for (int i = 0; i < FullStack::kServers; ++i)
+    sum += MetricOf(stack.server(i), "counter_write_batch_rows_sum");
+  return sum;
+}
+
+// Mutations a second, over a short while.
+double Rate(FullStack& stack, absl::Duration over) {
+  const absl::Time begin = absl::Now();
+  const double before = Committed(stack);
+  absl::SleepFor(over);
+  const double committed = Committed(stack) - before;
+  return committed / absl::ToDoubleSeconds(absl::Now() - begin);
+}
+
+TEST_CASE(
+    "PostgreSQL is killed under load: nothing acknowledged is lost, and the full rate is back 5 s "
+    "after it is ready") {
+  FullStack stack;
+  for (int i = 0; i < FullStack::kServers; ++i) REQUIRE(stack.client(i).Count(Post(kWarm)).ok());
+  MixedLoad load(stack, {.single_writers = 32, .batch_writers = 4, .readers = 0, .users = 200});
+  for (int round = 0; round < Sized(1, 10); ++round) {
+    CAPTURE(round);
+    absl::SleepFor(absl::Milliseconds(500));
+    const double full_rate = Rate(stack, absl::Seconds(1));
+    stack.postgres().Kill9();
+    absl::SleepFor(absl::Milliseconds(1200));
+    RequireCachedReadsOnly(stack);
+    const absl::Status restarted = stack.postgres().Restart();
+    INFO(restarted);
+    REQUIRE(restarted.ok());
+    const absl::Time ready = absl::Now();
+    double rate = 0;
+    // Other programs run here, too: three quarters are the full rate.
+    const bool full_again = Eventually(absl::Seconds(5) * Slowness(), [&] {
+      rate = Rate(stack, absl::Milliseconds(500));
+      return rate > 0.75 * full_rate;
+    });
+    INFO("before " << full_rate << "/s, after " << rate << "/s");
+    CHECK(full_again);
+    WARN("full rate " << absl::Now() - ready << " after PostgreSQL was ready: " << full_rate
+                      << "/s before, " << rate << "/s after");
+    CHECK(BothServe(stack, absl::Seconds(1) * Slowness()));
+  }
+  MixedLoadReport report = load.Stop();
+  CHECK(report.writes.unknown + report.writes.not_applied > 0);
+  for (int i = 0; i < FullStack::kServers; ++i) CHECK(stack.server(i).process().Running());
+  RequireTrue(report, stack);
+}
+
+}  // namespace
+}  // namespace counter::testing
