@@ -3,15 +3,20 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <list>
 #include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "server/http/router.h"
 #include "server/http/session.h"
 
@@ -34,9 +39,17 @@ class HttpServer::Impl {
  public:
   explicit Impl(Options options) : options_(std::move(options)) {}
 
-  void AddRoute(std::string method, std::string path, Handler handler) {
-    router_.Add(std::move(method), std::move(path), std::move(handler));
+  void AddRoute(const std::string& method, const std::string& path, Handler handler) {
+    router_.Add(method, path, std::move(handler));
   }
+
+  void AddEventStream(const std::string& path, absl::Duration period, int streams_max,
+                      std::function<std::string()> event) {
+    router_.Add("GET", path,
+                event_streams_.emplace_back(context_, period, streams_max, std::move(event)));
+  }
+
+  std::vector<std::string> RouteNames() const { return router_.Names(); }
 
   absl::Status Start() {
     const Error error = Listen();
@@ -55,14 +68,28 @@ class HttpServer::Impl {
   }
 
   int port() const { return port_; }
+  int connections() const { return sessions_.size(); }
+  int64_t connections_refused() const { return refused_.load(std::memory_order_relaxed); }
+
+  void Drain(absl::Duration budget) {
+    if (!thread_.joinable()) return;
+    asio::post(context_, [this] {
+      StopAccepting();
+      sessions_.Drain([this] {
+        MutexLock lock(mutex_);
+        drained_ = true;
+        changed_.NotifyAll();
+      });
+    });
+    const MonotonicTime end = Clock::System().MonotonicNow() + budget;
+    MutexLock lock(mutex_);
+    while (!drained_ && Clock::System().MonotonicNow() < end) changed_.WaitUntil(mutex_, end);
+  }
 
   void Stop() {
     if (!thread_.joinable()) return;
     asio::post(context_, [this] {
-      stopping_ = true;
-      Error ignored;
-      acceptor_.close(ignored);
-      retry_.cancel();
+      StopAccepting();
       sessions_.CloseAll();
     });
     thread_.join();
@@ -88,6 +115,14 @@ class HttpServer::Impl {
     return error;
   }
 
+  void StopAccepting() {
+    stopping_ = true;
+    Error ignored;
+    acceptor_.close(ignored);
+    retry_.cancel();
+    for (EventStream& events : event_streams_) events.Stop();
+  }
+
   void Accept() {
     acceptor_.async_accept([this](Error error, tcp::socket socket) {
       if (stopping_ || error == asio::error::operation_aborted) return;
@@ -104,9 +139,14 @@ class HttpServer::Impl {
   }
 
   void Welcome(tcp::socket socket) {
-    const bool is_full = sessions_.size() >= static_cast<size_t>(options_.connections_max);
-    if (is_full && !sessions_.CloseLongestIdle()) return;
-    std::make_shared<Session>(std::move(socket), options_, router_, sessions_)->Start();
+    const bool is_full = sessions_.size() >= options_.connections_max;
+    if (is_full && !sessions_.CloseLongestIdle()) {
+      refused_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    Error ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    std::make_shared<Session>(std::move(socket), shared_)->Start();
   }
 
   const Options options_;
@@ -114,24 +154,45 @@ class HttpServer::Impl {
   // Above the context: sessions that are destroyed with its queue leave it.
   Sessions sessions_;
   asio::io_context context_{1};
+  const Session::Shared shared_{options_, router_, sessions_, context_};
+  // Stay where they are.
+  std::list<EventStream> event_streams_;
   tcp::acceptor acceptor_{context_};
   asio::steady_timer retry_{context_};
   int port_ = 0;
   bool stopping_ = false;  // Only the thread's.
+  std::atomic<int64_t> refused_{0};
+  Mutex mutex_;
+  CondVar changed_;
+  bool drained_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
 HttpServer::HttpServer(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 
+// NOLINTNEXTLINE(bugprone-exception-escape): as the header says.
 HttpServer::~HttpServer() { Stop(); }
 
-void HttpServer::AddRoute(std::string method, std::string path, Handler handler) {
-  impl_->AddRoute(std::move(method), std::move(path), std::move(handler));
+void HttpServer::AddRoute(const std::string& method, const std::string& path, Handler handler) {
+  impl_->AddRoute(method, path, std::move(handler));
 }
+
+void HttpServer::AddEventStream(const std::string& path, absl::Duration period, int streams_max,
+                                std::function<std::string()> event) {
+  impl_->AddEventStream(path, period, streams_max, std::move(event));
+}
+
+std::vector<std::string> HttpServer::RouteNames() const { return impl_->RouteNames(); }
 
 absl::Status HttpServer::Start() { return impl_->Start(); }
 
 int HttpServer::port() const { return impl_->port(); }
+
+int HttpServer::connections() const { return impl_->connections(); }
+
+int64_t HttpServer::connections_refused() const { return impl_->connections_refused(); }
+
+void HttpServer::Drain(absl::Duration budget) { impl_->Drain(budget); }
 
 void HttpServer::Stop() { impl_->Stop(); }
 

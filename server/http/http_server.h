@@ -1,18 +1,25 @@
-// HttpServer: a small HTTP/1.1 listener for what is small and answered at once: /metrics, /health.
+// HttpServer: an HTTP/1.1 listener whose handlers are tasks: one that waits for a store holds up
+// nobody.
 //
 // Everything has a limit: header, body, time to send a request, time between requests, time to take
-// the response, connections. A connection over the limit takes the place of the one that has been
-// idle longest; if none is idle it is closed. Requests that are no HTTP, or too large, are answered
-// with 400, 413 or 431 and closed; pipelined ones are answered in order.
+// the response, connections, standing event streams. A connection over the limit takes the place of
+// the one that has been idle longest; if none is idle it is closed. Requests that are no HTTP, or
+// too large, are answered with 400, 413 or 431 and closed; pipelined ones are answered in order.
+//
+// A client that goes while its request is worked on sets the request's cancellation. As in other
+// servers a client that closes its sending side counts as gone.
 //
 // It is not for the open internet: no TLS, no names of hosts, no login. Threads: the server has one
-// thread of its own on which handlers run; AddRoute, Start and Stop are for the owner.
+// thread of its own on which handlers start; they may end on any. The methods are for the owner,
+// connections() for any thread. Ownership: what routes refer to must outlive the server's Stop().
 #ifndef COUNTER_SERVER_HTTP_HTTP_SERVER_H_
 #define COUNTER_SERVER_HTTP_HTTP_SERVER_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -31,15 +38,27 @@ class HttpServer {
     absl::Duration request_timeout = absl::Seconds(10);   // From its first byte to its last.
     absl::Duration idle_timeout = absl::Seconds(75);      // Before a request's first byte.
     absl::Duration response_timeout = absl::Seconds(10);  // For the client to take it.
+    Refusal refusal = nullptr;                            // None: a line of plain text.
+    Observer observer = nullptr;                          // None: nobody is told.
   };
 
   explicit HttpServer(Options options);
-  ~HttpServer();
+  ~HttpServer();  // NOLINT(bugprone-exception-escape): Asio says that posting may throw.
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   // Serves `path` ("/health", no pattern) by `handler`. GET serves HEAD too. Before Start only.
-  void AddRoute(std::string method, std::string path, Handler handler);
+  void AddRoute(const std::string& method, const std::string& path, Handler handler);
+
+  // Serves GET `path` as server-sent events: once a `period`, while anybody listens, `event` is
+  // called on the server's thread and what it returns goes to all of them as the data of one event
+  // (no line ends in it). Who does not take it in time is closed; of more than `streams_max`
+  // listeners the newest gets 503. Before Start only.
+  void AddEventStream(const std::string& path, absl::Duration period, int streams_max,
+                      std::function<std::string()> event);
+
+  // The names of all routes, as the observer is told them. After the last one was added.
+  std::vector<std::string> RouteNames() const;
 
   // Binds, listens and starts the thread; once. Refuses with the address in the message when it is
   // taken or does not exist: no second server ever shares the port.
@@ -48,7 +67,16 @@ class HttpServer {
   // The bound port. Requires that Start was OK.
   int port() const;
 
-  // Ends it: connections are closed at once, a handler that runs is waited for. Idempotent.
+  // Connections that are open, and those that were turned away since Start because of the limit.
+  int connections() const;
+  int64_t connections_refused() const;
+
+  // Takes no connection any more, closes idle ones and event streams, lets those that are in the
+  // middle of a request finish it, for `budget` at most. Stop() must follow.
+  void Drain(absl::Duration budget);
+
+  // Ends it: connections are closed at once, what handlers work on is cancelled, and they are
+  // waited for. Idempotent.
   void Stop();
 
  private:

@@ -8,14 +8,21 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <deque>
+#include <functional>
 #include <memory>
-#include <random>
+#include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/mutex.h"
+#include "base/task.h"
 #include "server/http/operator_routes.h"
 
 namespace counter::http {
@@ -78,13 +85,14 @@ class RawClient {
   bool closed_ = false;
 };
 
-std::unique_ptr<HttpServer> StartServer(HttpServer::Options options = {}) {
+std::unique_ptr<HttpServer> StartServer(const HttpServer::Options& options = {}) {
   auto server = std::make_unique<HttpServer>(options);
-  server->AddRoute("GET", "/hello", [](const Request& request) -> Response {
-    return {.body = absl::StrCat("hello ", request.query, ".")};
-  });
-  server->AddRoute("POST", "/echo",
-                   [](const Request& request) -> Response { return {.body = request.body}; });
+  server->AddRoute("GET", "/hello", Immediately([](const Request& request) -> Response {
+                     return {.body = absl::StrCat("hello ", request.query, ".")};
+                   }));
+  server->AddRoute("POST", "/echo", Immediately([](const Request& request) -> Response {
+                     return {.body = request.body};
+                   }));
   REQUIRE(server->Start().ok());
   REQUIRE(server->port() > 0);
   return server;
@@ -239,8 +247,9 @@ TEST_CASE("an idle connection is closed when its time is up") {
 
 TEST_CASE("who does not take the response is closed when its time is up") {
   HttpServer server({.response_timeout = absl::Milliseconds(200)});
-  server.AddRoute("GET", "/large",
-                  [](const Request&) -> Response { return {.body = std::string(32 << 20, 'x')}; });
+  server.AddRoute("GET", "/large", Immediately([](const Request&) -> Response {
+                    return {.body = std::string(32 << 20, 'x')};
+                  }));
   REQUIRE(server.Start().ok());
   RawClient client(server.port());
   client.Send("GET /large HTTP/1.1\r\n\r\n");
@@ -325,6 +334,238 @@ TEST_CASE("a stopped server closes its connections and frees its port") {
 TEST_CASE("a server that was never started can be stopped") {
   HttpServer server({});
   server.Stop();
+}
+
+// A handler whose requests wait, as for a store, until the test answers them from its own thread.
+class SlowHandler {
+ public:
+  Handler AsHandler() {
+    return [this](const Request& request) { return Answer(*this, request); };
+  }
+
+  // How many requests wait; waits until that is `count`.
+  bool WaitForWaiting(size_t count) {
+    const MonotonicTime end = Clock::System().MonotonicNow() + absl::Seconds(10);
+    MutexLock lock(mutex_);
+    while (waiting_.size() != count && Clock::System().MonotonicNow() < end) {
+      changed_.WaitUntil(mutex_, end);
+    }
+    return waiting_.size() == count;
+  }
+  // Answers the request that has waited longest. Requires that one waits.
+  void AnswerOne(const std::string& body) {
+    std::optional<Waiting> first;
+    {
+      MutexLock lock(mutex_);
+      first = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    first->resume(body);
+  }
+  bool FirstIsCancelled() {
+    MutexLock lock(mutex_);
+    return waiting_.front().cancellation.cancelled();
+  }
+
+ private:
+  struct Waiting {
+    Resumer<std::string> resume;
+    Cancellation cancellation;
+  };
+
+  static Task<Response> Answer(SlowHandler& handler, const Request& request) {
+    auto wait = [&](Resumer<std::string> resume) {
+      MutexLock lock(handler.mutex_);
+      handler.waiting_.push_back({resume, request.cancellation});
+      handler.changed_.NotifyAll();
+    };
+    CallbackAwaitable<std::string, decltype(wait)> answer(wait);
+    std::string body = co_await answer;
+    co_return Response{.body = std::move(body)};
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+bool Eventually(const std::function<bool()>& holds) {
+  const MonotonicTime end = Clock::System().MonotonicNow() + absl::Seconds(10);
+  while (!holds()) {
+    if (Clock::System().MonotonicNow() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST_CASE("a handler that waits holds up nobody, and may answer from another thread") {
+  SlowHandler slow;
+  HttpServer server({});
+  server.AddRoute("GET", "/slow", slow.AsHandler());
+  server.AddRoute("GET", "/quick",
+                  Immediately([](const Request&) -> Response { return {.body = "quick."}; }));
+  REQUIRE(server.Start().ok());
+  std::vector<std::unique_ptr<RawClient>> waiting;
+  for (int i = 0; i < 10; ++i) {
+    waiting.push_back(std::make_unique<RawClient>(server.port()));
+    waiting.back()->Send("GET /slow HTTP/1.1\r\n\r\n");
+    REQUIRE(slow.WaitForWaiting(i + 1));
+  }
+  CHECK(absl::EndsWith(Ask(server.port(), "GET /quick HTTP/1.0\r\n\r\n"), "quick."));
+  for (int i = 0; i < 10; ++i) slow.AnswerOne(absl::StrCat("answer ", i, "."));
+  for (int i = 0; i < 10; ++i) {
+    CHECK(absl::EndsWith(waiting[i]->Read("."), absl::StrCat("answer ", i, ".")));
+  }
+}
+
+TEST_CASE("pipelined requests wait for a slow one before them, and none is lost") {
+  SlowHandler slow;
+  HttpServer server({});
+  server.AddRoute("GET", "/slow", slow.AsHandler());
+  REQUIRE(server.Start().ok());
+  RawClient client(server.port());
+  client.Send("GET /slow HTTP/1.1\r\n\r\nGET /slow HTTP/1.1\r\n\r\n");
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(slow.WaitForWaiting(1));
+    CHECK_FALSE(slow.FirstIsCancelled());
+    slow.AnswerOne(absl::StrCat("<", i, ">"));
+    CHECK(absl::EndsWith(client.Read(absl::StrCat("<", i, ">")), absl::StrCat("<", i, ">")));
+  }
+}
+
+TEST_CASE("a client that goes cancels its request, and only its own") {
+  SlowHandler slow;
+  HttpServer server({});
+  server.AddRoute("GET", "/slow", slow.AsHandler());
+  REQUIRE(server.Start().ok());
+  auto gone = std::make_unique<RawClient>(server.port());
+  gone->Send("GET /slow HTTP/1.1\r\n\r\n");
+  REQUIRE(slow.WaitForWaiting(1));
+  RawClient stays(server.port());
+  stays.Send("GET /slow HTTP/1.1\r\n\r\n");
+  REQUIRE(slow.WaitForWaiting(2));
+  gone.reset();
+  CHECK(Eventually([&] { return slow.FirstIsCancelled(); }));
+  slow.AnswerOne("nobody reads this");
+  CHECK_FALSE(slow.FirstIsCancelled());
+  slow.AnswerOne("here.");
+  CHECK(absl::EndsWith(stays.Read("."), "here."));
+}
+
+TEST_CASE("a server that drains finishes what it has begun and takes nothing new") {
+  SlowHandler slow;
+  HttpServer server({});
+  server.AddRoute("GET", "/slow", slow.AsHandler());
+  REQUIRE(server.Start().ok());
+  RawClient idle(server.port());
+  RawClient busy(server.port());
+  busy.Send("GET /slow HTTP/1.1\r\n\r\n");
+  RawClient halfway(server.port());
+  halfway.Send("GET /slow HTTP/1.1\r\n");
+  REQUIRE(slow.WaitForWaiting(1));
+  REQUIRE(Eventually([&] { return server.connections() == 3; }));
+  std::thread drain([&] { server.Drain(absl::Seconds(20)); });
+  CHECK(idle.IsClosed());
+  CHECK_FALSE(RawClient(server.port()).connected());
+  halfway.Send("\r\n");
+  CHECK(slow.WaitForWaiting(2));
+  slow.AnswerOne("done.");
+  slow.AnswerOne("done.");
+  const MonotonicTime start = Clock::System().MonotonicNow();
+  drain.join();
+  CHECK(Between(start, Clock::System().MonotonicNow()) < absl::Seconds(10));
+  for (RawClient* client : {&busy, &halfway}) {
+    const std::string answer = client->Read("done.");
+    CHECK(absl::StrContains(answer, "Connection: close\r\n"));
+    CHECK(absl::EndsWith(answer, "done."));
+    CHECK(client->IsClosed());
+  }
+  server.Stop();
+}
+
+TEST_CASE("a stop cancels what handlers work on and waits for them") {
+  SlowHandler slow;
+  HttpServer server({});
+  server.AddRoute("GET", "/slow", slow.AsHandler());
+  REQUIRE(server.Start().ok());
+  RawClient client(server.port());
+  client.Send("GET /slow HTTP/1.1\r\n\r\n");
+  REQUIRE(slow.WaitForWaiting(1));
+  server.Drain(absl::ZeroDuration());
+  std::atomic<bool> stopped{false};
+  std::thread stop([&] {
+    server.Stop();
+    stopped = true;
+  });
+  CHECK(Eventually([&] { return slow.FirstIsCancelled(); }));
+  CHECK(client.IsClosed());
+  CHECK_FALSE(stopped);
+  slow.AnswerOne("too late");
+  stop.join();
+}
+
+TEST_CASE("events go to all who listen, and one listener too many is refused") {
+  HttpServer server({});
+  std::atomic<int> made{0};
+  server.AddEventStream("/events", absl::Milliseconds(5), 2,
+                        [&made] { return absl::StrCat("<", ++made, ">"); });
+  REQUIRE(server.Start().ok());
+  RawClient first(server.port());
+  first.Send("GET /events HTTP/1.1\r\n\r\n");
+  const std::string begin = first.Read("\n\n", 3);
+  CHECK(absl::StartsWith(begin, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"));
+  CHECK(absl::StrContains(begin, "data: <2>\n\n"));
+  auto second = std::make_unique<RawClient>(server.port());
+  second->Send("GET /events HTTP/1.1\r\n\r\n");
+  CHECK(absl::StrContains(second->Read("\n\n", 2), "data: <"));
+  CHECK(absl::StartsWith(Ask(server.port(), "GET /events HTTP/1.0\r\n\r\n"), "HTTP/1.1 503 "));
+  // One that goes makes room; and when nobody listens nothing is made.
+  second.reset();
+  CHECK(Eventually([&] {
+    RawClient third(server.port());
+    third.Send("GET /events HTTP/1.1\r\n\r\n");
+    return absl::StartsWith(third.Read("\r\n"), "HTTP/1.1 200 ");
+  }));
+  server.Stop();
+  CHECK(first.IsClosed());
+}
+
+TEST_CASE("the observer is told each response by its route, and no path makes a name") {
+  std::vector<std::string> told;
+  HttpServer::Options options;
+  options.observer = [&told](const std::string& route, int status, absl::Duration) {
+    told.push_back(absl::StrCat(route, " ", status));
+  };
+  options.refusal = [](int status, const std::string& why) -> Response {
+    return {.status = status, .content_type = "text/x-test", .body = "{" + why + "}"};
+  };
+  auto server = StartServer(options);
+  CHECK(server->RouteNames() == std::vector<std::string>{"unknown", "POST /echo", "GET /hello"});
+  Ask(server->port(), "HEAD /hello?x HTTP/1.0\r\n\r\n");
+  const std::string refused = Ask(server->port(), "GET /none HTTP/1.0\r\n\r\n");
+  CHECK(absl::StrContains(refused, "Content-Type: text/x-test\r\n"));
+  CHECK(absl::EndsWith(refused, "{There is nothing at this path.}"));
+  Ask(server->port(), "PUT /hello HTTP/1.0\r\n\r\n");
+  Ask(server->port(), "garbage\r\n\r\n");
+  server->Stop();
+  CHECK(told ==
+        std::vector<std::string>{"GET /hello 200", "unknown 404", "unknown 405", "unknown 400"});
+}
+
+TEST_CASE("a response carries its headers, a request its own") {
+  HttpServer server({});
+  server.AddRoute("GET", "/x", Immediately([](const Request& request) -> Response {
+                    const std::string* sent = request.Header("x-sent");
+                    return {.body = sent == nullptr ? "none" : *sent,
+                            .headers = {{"X-Made", "a"}, {"Retry-After", "1"}},
+                            .cache_control = "max-age=5"};
+                  }));
+  REQUIRE(server.Start().ok());
+  const std::string answer = Ask(server.port(), "GET /x HTTP/1.0\r\nX-SENT: b c\r\n\r\n");
+  CHECK(absl::StrContains(answer, "X-Made: a\r\n"));
+  CHECK(absl::StrContains(answer, "Retry-After: 1\r\n"));
+  CHECK(absl::StrContains(answer, "Cache-Control: max-age=5\r\n"));
+  CHECK(absl::EndsWith(answer, "\r\n\r\nb c"));
 }
 
 TEST_CASE("health is 200 while all is well and 503 with the reason when not") {

@@ -1,9 +1,16 @@
 #include "server/http/session.h"
 
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/write.hpp>
+#include <cerrno>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace counter::http {
@@ -13,16 +20,38 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace beast_http = boost::beast::http;
 
-Request ToRequest(const beast_http::request<beast_http::string_body>& message) {
+template <class Text>
+std::string ToString(const Text& text) {
+  return std::string(text.data(), text.size());
+}
+
+Request ToRequest(beast_http::request<beast_http::string_body>& message) {
   const absl::string_view target(message.target().data(), message.target().size());
   const size_t question = target.find('?');
   Request request;
   request.method =
-      message.method() == beast_http::verb::head ? "GET" : std::string(message.method_string());
+      message.method() == beast_http::verb::head ? "GET" : ToString(message.method_string());
   request.path = std::string(target.substr(0, question));
   if (question != absl::string_view::npos) request.query = std::string(target.substr(question + 1));
-  request.body = message.body();
+  for (const auto& field : message) {
+    request.headers.emplace_back(ToString(field.name_string()), ToString(field.value()));
+  }
+  request.body = std::move(message.body());
+  request.arrived = Clock::System().MonotonicNow();
+  request.cancellation = Cancellation::Make();
   return request;
+}
+
+// Whether the other side has closed or reset the connection; nothing is taken from it.
+bool IsGone(int socket) {
+  char byte = 0;
+  const ssize_t got = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+bool HasData(int socket) {
+  char byte = 0;
+  return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 }  // namespace
@@ -33,35 +62,56 @@ bool Sessions::CloseLongestIdle() {
   return true;
 }
 
-void Sessions::CloseAll() {
-  for (Session* session : busy_) session->Close();
+void Sessions::Drain(std::function<void()> drained) {
+  draining_ = true;
+  drained_ = std::move(drained);
   for (Session* session : idle_) session->Close();
+  TellIfDrained();
 }
 
-Session::Session(asio::ip::tcp::socket socket, const HttpServer::Options& options,
-                 const Router& router, Sessions& sessions)
-    : options_(options),
-      router_(router),
-      sessions_(sessions),
-      list_(&sessions.busy_),
+void Sessions::TellIfDrained() {
+  if (!draining_ || !busy_.empty() || drained_ == nullptr) return;
+  std::exchange(drained_, nullptr)();
+}
+
+void Sessions::CloseAll() {
+  for (std::list<Session*>* list : {&busy_, &idle_, &streams_}) {
+    for (Session* session : *list) session->Close();
+  }
+}
+
+Session::Session(asio::ip::tcp::socket socket, const Shared& shared)
+    : shared_(shared),
+      list_(&shared.sessions.busy_),
       place_(list_->insert(list_->end(), this)),
       stream_(std::move(socket)),
       // Room for what a pipelining client sends ahead of the body that is being read.
-      buffer_(options.header_bytes_max + options.body_bytes_max) {}
+      buffer_(shared.options.header_bytes_max + shared.options.body_bytes_max) {
+  shared.sessions.size_.fetch_add(1, std::memory_order_relaxed);
+}
 
-Session::~Session() { list_->erase(place_); }
+Session::~Session() {
+  list_->erase(place_);
+  shared_.sessions.size_.fetch_sub(1, std::memory_order_relaxed);
+  shared_.sessions.TellIfDrained();
+}
 
 void Session::MoveTo(std::list<Session*>& list) {
   list.splice(list.end(), *list_, place_);
   list_ = &list;
+  shared_.sessions.TellIfDrained();
 }
 
-void Session::Close() { stream_.close(); }
+void Session::Close() {
+  closed_ = true;
+  if (answering_) request_.cancellation.Cancel();
+  stream_.close();
+}
 
 void Session::WaitForRequest() {
   if (buffer_.size() > 0) return ReadRequest();
-  MoveTo(sessions_.idle_);
-  stream_.expires_after(absl::ToChronoNanoseconds(options_.idle_timeout));
+  MoveTo(shared_.sessions.idle_);
+  stream_.expires_after(absl::ToChronoNanoseconds(shared_.options.idle_timeout));
   constexpr size_t kFirstReadBytes = 4096;
   stream_.async_read_some(buffer_.prepare(std::min(kFirstReadBytes, buffer_.max_size())),
                           [self = shared_from_this()](Error error, size_t bytes) {
@@ -72,12 +122,12 @@ void Session::WaitForRequest() {
 }
 
 void Session::ReadRequest() {
-  MoveTo(sessions_.busy_);
+  MoveTo(shared_.sessions.busy_);
   parser_.emplace();
-  parser_->header_limit(static_cast<std::uint32_t>(options_.header_bytes_max));
-  parser_->body_limit(options_.body_bytes_max);
+  parser_->header_limit(static_cast<std::uint32_t>(shared_.options.header_bytes_max));
+  parser_->body_limit(shared_.options.body_bytes_max);
   // For the whole request, however its bytes are spread.
-  stream_.expires_after(absl::ToChronoNanoseconds(options_.request_timeout));
+  stream_.expires_after(absl::ToChronoNanoseconds(shared_.options.request_timeout));
   beast_http::async_read(
       stream_, buffer_, *parser_,
       [self = shared_from_this()](Error error, size_t) { self->OnRequest(error); });
@@ -85,43 +135,104 @@ void Session::ReadRequest() {
 
 void Session::OnRequest(Error error) {
   if (!error) return Answer();
+  request_ = Request();
+  request_.arrived = Clock::System().MonotonicNow();
+  route_ = nullptr;
+  is_head_ = false;
+  keep_open_ = false;
   if (error == beast_http::error::header_limit || error == beast_http::error::buffer_overflow) {
-    return Refuse(431, "The request's header is too large.\n");
+    return Refuse(431, "The request's header is too large.");
   }
   if (error == beast_http::error::body_limit) {
-    return Refuse(413, "The request's body is too large.\n");
+    return Refuse(413, "The request's body is too large.");
   }
   const bool is_gone = error == beast_http::error::end_of_stream ||
                        error == beast_http::error::partial_message ||
                        error == beast::error::timeout;
   const bool is_bad = error.category() == make_error_code(beast_http::error::bad_method).category();
-  if (is_bad && !is_gone) Refuse(400, "This is no HTTP/1.1 request.\n");
+  if (is_bad && !is_gone) Refuse(400, "This is no HTTP/1.1 request.");
 }
 
 void Session::Answer() {
-  const auto& message = parser_->get();
-  Write(router_.Answer(ToRequest(message)), message.method() == beast_http::verb::head,
-        message.keep_alive());
+  auto& message = parser_->get();
+  is_head_ = message.method() == beast_http::verb::head;
+  keep_open_ = message.keep_alive();
+  request_ = ToRequest(message);
+  route_ = shared_.router.Find(request_);
+  if (route_ == nullptr) {
+    return shared_.router.AllowedMethods(request_.path).empty()
+               ? Refuse(404, "There is nothing at this path.")
+               : Refuse(405, "This path has no such method; see the header Allow.");
+  }
+  if (route_->events != nullptr) return BeginEvents(*route_->events);
+  answering_ = true;
+  work_.emplace(shared_.context.get_executor());
+  RunHandler(shared_from_this(), route_->handler);
+  if (answering_) WatchClient();
 }
 
-void Session::Refuse(int status, const char* why) {
-  Write({.status = status, .body = why}, /*is_head=*/false, /*keep_open=*/false);
+// A handler that never waits is back here before it returns; any other goes on on its thread.
+Detached Session::RunHandler(std::shared_ptr<Session> self, const Handler& handler) {
+  Task<Response> task = handler(self->request_);
+  Response response = co_await std::move(task);
+  asio::io_context& context = self->shared_.context;
+  asio::dispatch(context, [session = std::move(self), answer = std::move(response)]() mutable {
+    session->OnAnswered(std::move(answer));
+  });
 }
 
-void Session::Write(const Response& response, bool is_head, bool keep_open) {
+void Session::OnAnswered(Response response) {
+  answering_ = false;
+  work_.reset();
+  Error ignored;
+  if (std::exchange(watching_, false)) stream_.socket().cancel(ignored);
+  Observe(response.status);
+  Write(std::move(response), is_head_, keep_open_ && !shared_.sessions.draining());
+}
+
+// Learns of a client that goes while it should wait for its answer.
+void Session::WatchClient() {
+  watching_ = true;
+  stream_.socket().async_wait(asio::ip::tcp::socket::wait_read,
+                              [self = shared_from_this()](Error error) {
+                                if (error || !self->answering_) return;
+                                const int socket = self->stream_.socket().native_handle();
+                                if (IsGone(socket)) return self->request_.cancellation.Cancel();
+                                // The next request is there already: what comes behind it cannot be
+                                // seen.
+                                if (!HasData(socket)) self->WatchClient();
+                              });
+}
+
+void Session::Observe(int status) const {
+  if (shared_.options.observer == nullptr) return;
+  static const std::string unknown = kUnknownRoute;
+  shared_.options.observer(route_ == nullptr ? unknown : route_->name, status,
+                           Between(request_.arrived, Clock::System().MonotonicNow()));
+}
+
+void Session::Refuse(int status, const std::string& why) {
+  Response response = shared_.options.refusal != nullptr
+                          ? shared_.options.refusal(status, why)
+                          : Response{.status = status, .body = absl::StrCat(why, "\n")};
+  if (status == 405) {
+    response.headers.emplace_back("Allow", shared_.router.AllowedMethods(request_.path));
+  }
+  Observe(status);
+  Write(std::move(response), is_head_, keep_open_ && !shared_.sessions.draining());
+}
+
+void Session::Write(Response response, bool is_head, bool keep_open) {
   response_.emplace();
   response_->version(11);
   response_->result(static_cast<unsigned>(response.status));
   response_->set(beast_http::field::content_type, response.content_type);
-  response_->set(beast_http::field::cache_control, "no-store");
-  if (response.status == 405) {
-    response_->set(beast_http::field::allow,
-                   router_.AllowedMethods(ToRequest(parser_->get()).path));
-  }
+  response_->set(beast_http::field::cache_control, response.cache_control);
+  for (const auto& [name, value] : response.headers) response_->insert(name, value);
   response_->keep_alive(keep_open);
   response_->content_length(response.body.size());
-  if (!is_head) response_->body() = response.body;
-  stream_.expires_after(absl::ToChronoNanoseconds(options_.response_timeout));
+  if (!is_head) response_->body() = std::move(response.body);
+  stream_.expires_after(absl::ToChronoNanoseconds(shared_.options.response_timeout));
   beast_http::async_write(stream_, *response_,
                           [self = shared_from_this(), keep_open](Error error, size_t) {
                             self->OnWritten(error, keep_open);
@@ -130,11 +241,37 @@ void Session::Write(const Response& response, bool is_head, bool keep_open) {
 
 void Session::OnWritten(Error error, bool keep_open) {
   if (error) return;
-  if (keep_open) return WaitForRequest();
+  if (keep_open && !shared_.sessions.draining()) return WaitForRequest();
   CloseGently();
 }
 
+void Session::BeginEvents(EventStream& events) {
+  if (shared_.sessions.draining() || !events.Join(shared_from_this())) {
+    return Refuse(503, "As many clients as allowed listen to these events.");
+  }
+  Observe(200);
+  MoveTo(shared_.sessions.streams_);
+  SendRaw(
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"
+      "Connection: close\r\n\r\n");
+}
+
+void Session::SendEvent(const std::string& data) {
+  if (event_.empty()) SendRaw(absl::StrCat("data: ", data, "\n\n"));
+}
+
+void Session::SendRaw(std::string bytes) {
+  event_ = std::move(bytes);
+  stream_.expires_after(absl::ToChronoNanoseconds(shared_.options.response_timeout));
+  asio::async_write(stream_, asio::buffer(event_),
+                    [self = shared_from_this()](Error error, size_t) {
+                      self->event_.clear();
+                      if (error) self->Close();
+                    });
+}
+
 void Session::CloseGently() {
+  MoveTo(shared_.sessions.idle_);
   Error ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   stream_.expires_after(std::chrono::seconds(1));
@@ -147,6 +284,37 @@ void Session::Discard() {
                           [self = shared_from_this()](Error error, size_t) {
                             if (!error) self->Discard();
                           });
+}
+
+bool EventStream::Join(const std::shared_ptr<Session>& session) {
+  if (stopped_ || listeners_.size() >= static_cast<size_t>(streams_max_)) return false;
+  listeners_.push_back(session);
+  if (!waiting_) Wait();
+  return true;
+}
+
+void EventStream::Stop() {
+  stopped_ = true;
+  timer_.cancel();
+  for (const std::shared_ptr<Session>& listener : listeners_) listener->Close();
+  listeners_.clear();
+}
+
+void EventStream::Wait() {
+  waiting_ = true;
+  timer_.expires_after(absl::ToChronoNanoseconds(period_));
+  timer_.async_wait([this](boost::beast::error_code error) {
+    waiting_ = false;
+    if (!error && !stopped_) Tick();
+  });
+}
+
+void EventStream::Tick() {
+  listeners_.remove_if([](const std::shared_ptr<Session>& listener) { return listener->closed(); });
+  if (listeners_.empty()) return;
+  const std::string event = event_();
+  for (const std::shared_ptr<Session>& listener : listeners_) listener->SendEvent(event);
+  Wait();
 }
 
 }  // namespace counter::http

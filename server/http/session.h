@@ -1,19 +1,27 @@
-// Session: one connection of an HttpServer: reads a request, answers it, and again.
+// Session: one connection of an HttpServer: reads a request, has it answered, and again.
 //
-// Threads: the server's only one. Ownership: its own pending operation keeps it alive; it leaves
-// `Sessions` when it ends.
+// Threads: the server's only one; an answer that comes on another is posted there. Ownership: its
+// own pending operation, or the handler that works for it, keeps it alive; it leaves `Sessions`
+// when it ends.
 #ifndef COUNTER_SERVER_HTTP_SESSION_H_
 #define COUNTER_SERVER_HTTP_SESSION_H_
 
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "base/task.h"
 #include "server/http/http_server.h"
 #include "server/http/router.h"
 
@@ -21,32 +29,52 @@ namespace counter::http {
 
 class Session;
 
-// The connections that are open, longest idle first among the idle ones.
+// The connections that are open: those with a request, those without (longest idle first), and
+// those that take events.
 class Sessions {
  public:
-  size_t size() const { return busy_.size() + idle_.size(); }
+  // Any thread.
+  int size() const { return size_.load(std::memory_order_relaxed); }
+  bool draining() const { return draining_; }
 
   // Closes the connection that has been idle longest; false if none is idle.
   bool CloseLongestIdle();
+  // Closes all that have no request; `drained` is called once, when none is left that has one.
+  void Drain(std::function<void()> drained);
   void CloseAll();
 
  private:
   friend class Session;
+  void TellIfDrained();
+
   // Not owned: a session takes itself out when it ends.
   std::list<Session*> busy_;
   std::list<Session*> idle_;
+  std::list<Session*> streams_;
+  std::atomic<int> size_{0};
+  bool draining_ = false;
+  std::function<void()> drained_;
 };
 
 class Session final : public std::enable_shared_from_this<Session> {
  public:
-  // Borrows all but the socket until it ends.
-  Session(boost::asio::ip::tcp::socket socket, const HttpServer::Options& options,
-          const Router& router, Sessions& sessions);
+  // What all sessions of a server share; borrowed until they end.
+  struct Shared {
+    const HttpServer::Options& options;
+    const Router& router;
+    Sessions& sessions;
+    boost::asio::io_context& context;
+  };
+
+  Session(boost::asio::ip::tcp::socket socket, const Shared& shared);
   ~Session();
 
   void Start() { WaitForRequest(); }
-  // Ends it soon: its pending operation fails.
+  // Ends it soon: its pending operation fails, its request is cancelled.
   void Close();
+  // Sends an event to a session that takes them; one that has not taken the former misses this.
+  void SendEvent(const std::string& data);
+  bool closed() const { return closed_; }
 
  private:
   using Error = boost::beast::error_code;
@@ -55,17 +83,21 @@ class Session final : public std::enable_shared_from_this<Session> {
   void ReadRequest();
   void OnRequest(Error error);
   void Answer();
-  void Refuse(int status, const char* why);
-  void Write(const Response& response, bool is_head, bool keep_open);
+  static Detached RunHandler(std::shared_ptr<Session> self, const Handler& handler);
+  void OnAnswered(Response response);
+  void WatchClient();
+  void Refuse(int status, const std::string& why);
+  void Observe(int status) const;
+  void Write(Response response, bool is_head, bool keep_open);
   void OnWritten(Error error, bool keep_open);
+  void BeginEvents(EventStream& events);
+  void SendRaw(std::string bytes);
   void MoveTo(std::list<Session*>& list);
   // Says goodbye to a client that may still be sending, so that it can read the refusal.
   void CloseGently();
   void Discard();
 
-  const HttpServer::Options& options_;
-  const Router& router_;
-  Sessions& sessions_;
+  const Shared shared_;
   std::list<Session*>* list_;
   std::list<Session*>::iterator place_;
 
@@ -73,6 +105,45 @@ class Session final : public std::enable_shared_from_this<Session> {
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::optional<boost::beast::http::response<boost::beast::http::string_body>> response_;
+
+  // Of the request that is being answered.
+  Request request_;
+  const Route* route_ = nullptr;
+  bool is_head_ = false;
+  bool keep_open_ = false;
+  bool answering_ = false;
+  bool watching_ = false;
+  // Keeps the server's thread until the handler is back.
+  std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
+
+  std::string event_;  // On its way; empty: none is.
+  bool closed_ = false;
+};
+
+// The listeners of one stream of events. It keeps their sessions, which have nothing pending
+// between two events.
+class EventStream {
+ public:
+  EventStream(boost::asio::io_context& context, absl::Duration period, int streams_max,
+              std::function<std::string()> event)
+      : timer_(context), period_(period), streams_max_(streams_max), event_(std::move(event)) {}
+
+  // False if there are as many as allowed, or it has stopped.
+  bool Join(const std::shared_ptr<Session>& session);
+  // Closes all listeners; nobody can join any more.
+  void Stop();
+
+ private:
+  void Wait();
+  void Tick();
+
+  boost::asio::steady_timer timer_;
+  const absl::Duration period_;
+  const int streams_max_;
+  const std::function<std::string()> event_;
+  std::list<std::shared_ptr<Session>> listeners_;
+  bool waiting_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace counter::http
