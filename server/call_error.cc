@@ -1,7 +1,5 @@
 #include "server/call_error.h"
 
-#include <utility>
-
 #include "base/error.h"
 #include "server/status.h"
 
@@ -13,13 +11,11 @@ constexpr char kPreviousAttemptsKey[] = "grpc-previous-rpc-attempts";
 
 }  // namespace
 
-absl::Status ForWholeCall(const rpc::Call& call, absl::Status error) {
-  if (call.Metadata(kPreviousAttemptsKey).has_value()) UnmarkNotApplied(error);
-  return error;
-}
+bool IsRepeat(const rpc::Call& call) { return call.Metadata(kPreviousAttemptsKey).has_value(); }
 
 grpc::Status EndWithError(rpc::Call& call, const absl::Status& error) {
-  const absl::Status of_call = ForWholeCall(call, error);
+  absl::Status of_call = error;
+  if (IsRepeat(call)) UnmarkNotApplied(of_call);
   if (IsNotApplied(of_call)) call.AddTrailingMetadata(kOutcomeKey, kOutcomeNotApplied);
   return ToGrpcStatus(of_call);
 }

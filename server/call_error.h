@@ -1,5 +1,4 @@
-// How a call of this server ends with an error: EndWithError for the call, ForWholeCall for a part
-// of its answer.
+// How a gRPC call of this server ends with an error.
 //
 // gRPC's own retries send one call of a client several times, and only the last answer reaches the
 // client. That this attempt was not applied says nothing about the attempts before it.
@@ -13,9 +12,8 @@
 
 namespace counter {
 
-// The error as it holds for all attempts of the call: without the mark "not applied" if this is not
-// the first one. Threads: any.
-absl::Status ForWholeCall(const rpc::Call& call, absl::Status error);
+// Whether this is not the first attempt of the call. Threads: any.
+bool IsRepeat(const rpc::Call& call);
 
 // Sets the call's trailers (`outcome: not-applied` where that is certain) and returns the status to
 // end it with. Requires !error.ok() and that the call has not ended. Threads: as the call.

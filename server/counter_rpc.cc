@@ -1,192 +1,42 @@
 #include "server/counter_rpc.h"
 
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "base/error.h"
+#include "absl/status/status.h"
 #include "server/call_error.h"
-#include "server/status.h"
 
 namespace counter {
 namespace {
 
 using AsyncService = v1::CounterService::AsyncService;
 
-// The service takes these enums by number.
-static_assert(v1::ACTION_LIKE == 1 && v1::ACTION_UNLIKE == 2);
-static_assert(v1::CONSISTENCY_CACHED == 1 && v1::CONSISTENCY_STRONG == 2);
-
-ItemRef ToItemRef(const v1::Item& item) { return {item.item_type(), item.item_id()}; }
-
-template <class Items>
-std::vector<ItemRef> ToItemRefs(const Items& items) {
-  std::vector<ItemRef> refs;
-  // More than the limit is refused by its number alone, but the number must be seen.
-  refs.reserve(items.size());
-  for (const v1::Item& item : items) refs.push_back(ToItemRef(item));
-  return refs;
-}
-
-v1::Source ToProto(AnswerSource source) {
-  switch (source) {
-    case AnswerSource::kCache:
-      return v1::SOURCE_CACHE;
-    case AnswerSource::kReplica:
-      return v1::SOURCE_REPLICA;
-    case AnswerSource::kPrimary:
-      return v1::SOURCE_PRIMARY;
-  }
-  return v1::SOURCE_UNSPECIFIED;
-}
-
-void SetTimestamp(absl::Time time, google::protobuf::Timestamp& out) {
-  absl::Duration rest;
-  out.set_seconds(absl::IDivDuration(time - absl::UnixEpoch(), absl::Seconds(1), &rest));
-  out.set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(rest)));
-}
-
-// GetCountResponse and ItemCount share these fields.
-template <class Proto>
-void SetCount(CountAnswer answer, Proto& out) {
-  out.set_count(answer.count);
-  out.set_source(ToProto(answer.source));
-  SetTimestamp(answer.as_of, *out.mutable_as_of_time());
-  out.set_consistency_token(std::move(answer.consistency_token));
-}
-
-v1::Outcome OutcomeOf(int action, bool changed) {
-  if (action == v1::ACTION_LIKE) {
-    return changed ? v1::OUTCOME_LIKED : v1::OUTCOME_ALREADY_LIKED;
-  }
-  return changed ? v1::OUTCOME_UNLIKED : v1::OUTCOME_NOT_LIKED;
-}
-
-void SetMutationResult(const rpc::Call& call, int action, absl::StatusOr<WriteAnswer>&& answer,
-                       v1::MutationResult& out) {
-  if (!answer.ok()) {
-    out.set_outcome(v1::OUTCOME_FAILED);
-    *out.mutable_error() = ToRpcStatus(ForWholeCall(call, answer.status()));
-    return;
-  }
-  out.set_outcome(OutcomeOf(action, answer->changed));
-  out.set_count(answer->count);
-  out.set_consistency_token(std::move(answer->consistency_token));
+// Kept apart from Register: a coroutine's frame must not hold a lambda of its caller.
+template <class Request, class Response>
+Task<grpc::Status> Handle(CounterProto& proto,
+                          Task<absl::Status> (CounterProto::*method)(const ProtoCall&,
+                                                                     const Request&, Response&),
+                          rpc::Call& call, const Request& request, Response& response) {
+  const ProtoCall proto_call = {call.limits(), IsRepeat(call)};
+  Task<absl::Status> task = (proto.*method)(proto_call, request, response);
+  const absl::Status status = co_await std::move(task);
+  co_return status.ok() ? grpc::Status::OK : EndWithError(call, status);
 }
 
 }  // namespace
 
 void CounterRpc::Register(rpc::Server& server) {
-  const auto add = [&](const char* name, auto request_call, auto handler) {
+  const auto add = [&](const char* name, auto request_call, auto method) {
     server.AddUnary(async_service_, request_call, std::string("/counter.v1.CounterService/") + name,
-                    [this, handler](rpc::Call& call, const auto& request, auto& response) {
-                      return (this->*handler)(call, request, response);
+                    [this, method](rpc::Call& call, const auto& request, auto& response) {
+                      return Handle(proto_, method, call, request, response);
                     });
   };
-  add("Like", &AsyncService::RequestLike, &CounterRpc::Like);
-  add("Unlike", &AsyncService::RequestUnlike, &CounterRpc::Unlike);
-  add("WriteLikes", &AsyncService::RequestWriteLikes, &CounterRpc::WriteLikes);
-  add("GetCount", &AsyncService::RequestGetCount, &CounterRpc::GetCount);
-  add("BatchGetCounts", &AsyncService::RequestBatchGetCounts, &CounterRpc::BatchGetCounts);
-  add("HasLiked", &AsyncService::RequestHasLiked, &CounterRpc::HasLiked);
-}
-
-Task<grpc::Status> CounterRpc::Like(rpc::Call& call, const v1::LikeRequest& request,
-                                    v1::LikeResponse& response) {
-  Task<absl::StatusOr<WriteAnswer>> like =
-      service_.Like(request.user_id(), ToItemRef(request.item()), call.limits());
-  absl::StatusOr<WriteAnswer> answer = co_await std::move(like);
-  if (!answer.ok()) co_return EndWithError(call, answer.status());
-  response.set_status(answer->changed ? v1::LIKE_STATUS_LIKED : v1::LIKE_STATUS_ALREADY_LIKED);
-  response.set_count(answer->count);
-  response.set_consistency_token(std::move(answer->consistency_token));
-  co_return grpc::Status::OK;
-}
-
-Task<grpc::Status> CounterRpc::Unlike(rpc::Call& call, const v1::UnlikeRequest& request,
-                                      v1::UnlikeResponse& response) {
-  Task<absl::StatusOr<WriteAnswer>> unlike =
-      service_.Unlike(request.user_id(), ToItemRef(request.item()), call.limits());
-  absl::StatusOr<WriteAnswer> answer = co_await std::move(unlike);
-  if (!answer.ok()) co_return EndWithError(call, answer.status());
-  response.set_status(answer->changed ? v1::UNLIKE_STATUS_UNLIKED : v1::UNLIKE_STATUS_NOT_LIKED);
-  response.set_count(answer->count);
-  response.set_consistency_token(std::move(answer->consistency_token));
-  co_return grpc::Status::OK;
-}
-
-Task<grpc::Status> CounterRpc::WriteLikes(rpc::Call& call, const v1::WriteLikesRequest& request,
-                                          v1::WriteLikesResponse& response) {
-  std::vector<MutationRef> mutations;
-  mutations.reserve(request.mutations_size());
-  for (const v1::Mutation& mutation : request.mutations()) {
-    mutations.push_back({mutation.user_id(), ToItemRef(mutation.item()), mutation.action()});
-  }
-  Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> write =
-      service_.WriteLikes(std::move(mutations), call.limits());
-  absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>> answers = co_await std::move(write);
-  if (!answers.ok()) co_return EndWithError(call, answers.status());
-  for (int i = 0; i < request.mutations_size(); ++i) {
-    SetMutationResult(call, request.mutations(i).action(), std::move((*answers)[i]),
-                      *response.add_results());
-  }
-  co_return grpc::Status::OK;
-}
-
-Task<grpc::Status> CounterRpc::GetCount(rpc::Call& call, const v1::GetCountRequest& request,
-                                        v1::GetCountResponse& response) {
-  CountsRequest read;
-  read.single = true;
-  read.items.push_back(ToItemRef(request.item()));
-  read.consistency = request.consistency();
-  if (!request.consistency_token().empty()) {
-    read.consistency_tokens.push_back(request.consistency_token());
-  }
-  Task<absl::StatusOr<std::vector<CountAnswer>>> counts =
-      service_.Counts(std::move(read), call.limits());
-  absl::StatusOr<std::vector<CountAnswer>> answers = co_await std::move(counts);
-  if (!answers.ok()) co_return EndWithError(call, answers.status());
-  SetCount(std::move(answers->front()), response);
-  co_return grpc::Status::OK;
-}
-
-Task<grpc::Status> CounterRpc::BatchGetCounts(rpc::Call& call,
-                                              const v1::BatchGetCountsRequest& request,
-                                              v1::BatchGetCountsResponse& response) {
-  CountsRequest read;
-  read.items = ToItemRefs(request.items());
-  read.consistency = request.consistency();
-  read.consistency_tokens.assign(request.consistency_tokens().begin(),
-                                 request.consistency_tokens().end());
-  Task<absl::StatusOr<std::vector<CountAnswer>>> counts =
-      service_.Counts(std::move(read), call.limits());
-  absl::StatusOr<std::vector<CountAnswer>> answers = co_await std::move(counts);
-  if (!answers.ok()) co_return EndWithError(call, answers.status());
-  for (int i = 0; i < request.items_size(); ++i) {
-    v1::ItemCount& out = *response.add_counts();
-    *out.mutable_item() = request.items(i);
-    SetCount(std::move((*answers)[i]), out);
-  }
-  co_return grpc::Status::OK;
-}
-
-Task<grpc::Status> CounterRpc::HasLiked(rpc::Call& call, const v1::HasLikedRequest& request,
-                                        v1::HasLikedResponse& response) {
-  LikedRequest read;
-  read.user_id = request.user_id();
-  read.items = ToItemRefs(request.items());
-  read.consistency = request.consistency();
-  read.consistency_tokens.assign(request.consistency_tokens().begin(),
-                                 request.consistency_tokens().end());
-  Task<absl::StatusOr<LikedAnswer>> has_liked = service_.HasLiked(std::move(read), call.limits());
-  absl::StatusOr<LikedAnswer> answer = co_await std::move(has_liked);
-  if (!answer.ok()) co_return EndWithError(call, answer.status());
-  for (bool liked : answer->liked) response.add_liked(liked);
-  response.set_source(ToProto(answer->source));
-  SetTimestamp(answer->as_of, *response.mutable_as_of_time());
-  co_return grpc::Status::OK;
+  add("Like", &AsyncService::RequestLike, &CounterProto::Like);
+  add("Unlike", &AsyncService::RequestUnlike, &CounterProto::Unlike);
+  add("WriteLikes", &AsyncService::RequestWriteLikes, &CounterProto::WriteLikes);
+  add("GetCount", &AsyncService::RequestGetCount, &CounterProto::GetCount);
+  add("BatchGetCounts", &AsyncService::RequestBatchGetCounts, &CounterProto::BatchGetCounts);
+  add("HasLiked", &AsyncService::RequestHasLiked, &CounterProto::HasLiked);
 }
 
 }  // namespace counter

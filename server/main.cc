@@ -24,6 +24,7 @@
 #include "server/backends.h"
 #include "server/config/command_line.h"
 #include "server/config/print.h"
+#include "server/counter_proto.h"
 #include "server/counter_rpc.h"
 #include "server/counter_service.h"
 #include "server/http/http_server.h"
@@ -36,6 +37,7 @@
 #include "server/rpc/health.h"
 #include "server/rpc/reflection.h"
 #include "server/rpc/server.h"
+#include "server/rpc_gate.h"
 #include "server/termination.h"
 #include "server/version.h"
 
@@ -98,8 +100,10 @@ class Counterd {
   StoreMetrics store_metrics_{metrics_};
   std::unique_ptr<Backends> backends_;
   std::unique_ptr<CounterService> service_;
+  std::unique_ptr<CounterProto> counter_proto_;
   std::unique_ptr<CounterRpc> counter_rpc_;
   std::unique_ptr<Admission> admission_;
+  std::unique_ptr<RpcGate> rpc_gate_;
   rpc::HealthService health_;
   rpc::ReflectionService reflection_;
   std::unique_ptr<rpc::Server> rpc_server_;
@@ -129,8 +133,10 @@ absl::Status Counterd::Start(const LogWriter& log) {
   admission_ = std::make_unique<Admission>(
       Admission::Options{.calls_in_flight_max = config_.calls_in_flight_max}, Clock::System(),
       call_metrics_);
-  rpc_server_ = std::make_unique<rpc::Server>(RpcOptions(config_, *admission_));
-  counter_rpc_ = std::make_unique<CounterRpc>(*service_);
+  rpc_gate_ = std::make_unique<RpcGate>(*admission_, Clock::System(), call_metrics_, call_metrics_);
+  rpc_server_ = std::make_unique<rpc::Server>(RpcOptions(config_, *rpc_gate_));
+  counter_proto_ = std::make_unique<CounterProto>(*service_);
+  counter_rpc_ = std::make_unique<CounterRpc>(*counter_proto_);
   counter_rpc_->Register(*rpc_server_);
   health_.Register(*rpc_server_);
   health_.Set(kLiveness, true);

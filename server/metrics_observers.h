@@ -11,11 +11,12 @@
 #include "server/admission.h"
 #include "server/counter_service.h"
 #include "server/metrics/metrics.h"
+#include "server/rpc_gate.h"
 #include "storage/store_observer.h"
 
 namespace counter {
 
-class CallMetrics final : public CallObserver {
+class CallMetrics final : public RpcObserver, public AdmissionObserver {
  public:
   explicit CallMetrics(Metrics& metrics) : metrics_(metrics) {}
 

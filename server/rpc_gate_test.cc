@@ -1,4 +1,4 @@
-#include "server/admission.h"
+#include "server/rpc_gate.h"
 
 #include <google/rpc/error_details.pb.h>
 #include <grpcpp/client_context.h>
@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "absl/synchronization/notification.h"
+#include "server/admission.h"
 #include "server/rpc/testing/echo_server.h"
 #include "server/status.h"
 
@@ -21,7 +22,7 @@ using rpc::testing::EchoRequest;
 using rpc::testing::EchoResponse;
 using rpc::testing::EchoServer;
 
-struct CountingCalls final : CallObserver {
+struct CountingCalls final : RpcObserver, AdmissionObserver {
   void CallStarted(absl::string_view) override { ++started; }
   void CallEnded(absl::string_view, grpc::StatusCode, absl::Duration) override { ++ended; }
   void CallRefused(ErrorReason reason) override { refused = reason; }
@@ -48,9 +49,10 @@ std::string Header(const std::multimap<grpc::string_ref, grpc::string_ref>& meta
 }
 
 struct Setup {
-  explicit Setup(Admission::Options options = {}) : admission(options, Clock::System(), calls) {
+  explicit Setup(Admission::Options options = {})
+      : admission(options, Clock::System(), calls), gate(admission, Clock::System(), calls, calls) {
     rpc::Server::Options server_options = rpc::testing::LoopbackOptions();
-    server_options.gate = &admission;
+    server_options.gate = &gate;
     server = std::make_unique<EchoServer>(server_options);
   }
 
@@ -71,6 +73,7 @@ struct Setup {
 
   CountingCalls calls;
   Admission admission;
+  RpcGate gate;
   std::unique_ptr<EchoServer> server;
   std::unique_ptr<rpc::testing::EchoService::Stub> stub;
 };

@@ -1,0 +1,62 @@
+#include "server/rpc_gate.h"
+
+#include <any>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "server/call_error.h"
+
+namespace counter {
+namespace {
+
+// What is remembered of a call from Admit() to Ended().
+struct GateData {
+  std::string request_id;
+  bool admitted = false;
+};
+
+bool IsStandardService(absl::string_view method) { return method.substr(0, 6) == "/grpc."; }
+
+}  // namespace
+
+absl::Status RpcGate::EnterStandard(const rpc::Call& call) {
+  const int standing = standing_calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+  absl::Status error;
+  if (call.limits().expired(clock_.MonotonicNow())) {
+    error =
+        MakeError(ErrorReason::kDeadlineExceeded, "the deadline had passed when the call arrived");
+  } else if (standing > kStandingCallsMax) {
+    error = OverloadedError(kStandingCallsMax, absl::Seconds(1));
+  }
+  if (error.ok()) return error;
+  standing_calls_.fetch_sub(1, std::memory_order_relaxed);
+  refusals_.CallRefused(ReasonOf(error));
+  return error;
+}
+
+std::optional<grpc::Status> RpcGate::Admit(rpc::Call& call) {
+  const bool is_standard = IsStandardService(call.method());
+  if (!is_standard) observer_.CallStarted(call.method());
+  GateData data;
+  data.request_id = RequestIdOf(call.Metadata(kRequestIdKey));
+  call.AddInitialMetadata(kRequestIdKey, data.request_id);
+  const absl::Status error = is_standard ? EnterStandard(call) : admission_.Enter(call.limits());
+  data.admitted = error.ok();
+  call.gate_data() = std::move(data);
+  if (error.ok()) return std::nullopt;
+  return EndWithError(call, error);
+}
+
+void RpcGate::Ended(rpc::Call& call, const grpc::Status& status) {
+  const GateData& data = *std::any_cast<GateData>(&call.gate_data());
+  const bool is_standard = IsStandardService(call.method());
+  if (data.admitted && is_standard) standing_calls_.fetch_sub(1, std::memory_order_relaxed);
+  if (data.admitted && !is_standard) admission_.Leave();
+  const absl::Duration took = Between(call.arrived(), clock_.MonotonicNow());
+  LogEndedCall({call.method(), data.request_id, static_cast<absl::StatusCode>(status.error_code()),
+                status.error_message(), took});
+  if (!is_standard) observer_.CallEnded(call.method(), status.error_code(), took);
+}
+
+}  // namespace counter

@@ -1,0 +1,56 @@
+// RpcGate: the gate of the gRPC engine: asks Admission about calls of the product's own service,
+// gives each its id, and counts how they end.
+//
+// The standard services (names that start with "/grpc.") are let in while draining and have a limit
+// of their own: their streams stand for as long as a client watches, and a health check must be
+// answered when the server is full.
+//
+// Threads: any. Ownership: borrows all it is given until the server is drained.
+#ifndef COUNTER_SERVER_RPC_GATE_H_
+#define COUNTER_SERVER_RPC_GATE_H_
+
+#include <atomic>
+#include <optional>
+
+#include <grpcpp/support/status.h>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "server/admission.h"
+#include "server/rpc/call_gate.h"
+
+namespace counter {
+
+// Told of every gRPC call of this server's own services; for metrics. Any thread; must not block.
+class RpcObserver {
+ public:
+  virtual ~RpcObserver() = default;
+  virtual void CallStarted(absl::string_view method) = 0;
+  virtual void CallEnded(absl::string_view method, grpc::StatusCode code, absl::Duration took) = 0;
+};
+
+class RpcGate final : public rpc::CallGate {
+ public:
+  static constexpr int kStandingCallsMax = 1024;  // Of the standard services.
+
+  RpcGate(Admission& admission, const Clock& clock, RpcObserver& observer,
+          AdmissionObserver& refusals)
+      : admission_(admission), clock_(clock), observer_(observer), refusals_(refusals) {}
+
+  std::optional<grpc::Status> Admit(rpc::Call& call) override;
+  void Ended(rpc::Call& call, const grpc::Status& status) override;
+
+ private:
+  absl::Status EnterStandard(const rpc::Call& call);
+
+  Admission& admission_;
+  const Clock& clock_;
+  RpcObserver& observer_;
+  AdmissionObserver& refusals_;
+  std::atomic<int> standing_calls_ = 0;
+};
+
+}  // namespace counter
+
+#endif  // COUNTER_SERVER_RPC_GATE_H_
