@@ -1,93 +1,32 @@
 #include "cache/redis/connection.h"
 
-#include <array>
+#include <algorithm>
 #include <atomic>
-#include <boost/asio/connect.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
 #include <random>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "cache/redis/connection_counters.h"
 #include "cache/redis/greeting.h"
+#include "cache/redis/inbox.h"
+#include "cache/redis/session.h"
 
 namespace counter::redis {
 namespace {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
-using TlsStream = asio::ssl::stream<tcp::socket>;
-
-constexpr size_t kReadBytes = size_t{64} * 1024;
-
-// One socket and what belongs to it. Shared by the loop and the handlers under way: a handler of a
-// socket that was dropped may still come, and must find its buffers.
-struct Session {
-  Session(asio::io_context& context, asio::ssl::context* tls_context, const ReplyBounds& bounds)
-      : resolver(context), reader(bounds) {
-    if (tls_context != nullptr)
-      tls = std::make_unique<TlsStream>(context, *tls_context);
-    else
-      plain = std::make_unique<tcp::socket>(context);
-  }
-
-  tcp::socket& socket() { return tls ? tls->next_layer() : *plain; }
-
-  template <class Handler>
-  void ReadSome(Handler handler) {
-    if (tls)
-      tls->async_read_some(asio::buffer(read_bytes), std::move(handler));
-    else
-      plain->async_read_some(asio::buffer(read_bytes), std::move(handler));
-  }
-  template <class Handler>
-  void Write(Handler handler) {
-    if (tls)
-      asio::async_write(*tls, asio::buffer(write_bytes), std::move(handler));
-    else
-      asio::async_write(*plain, asio::buffer(write_bytes), std::move(handler));
-  }
-  void Close() {
-    error_code ignored;
-    resolver.cancel();
-    socket().close(ignored);
-  }
-
-  tcp::resolver resolver;
-  std::unique_ptr<tcp::socket> plain;  // One of these two.
-  std::unique_ptr<TlsStream> tls;
-  ReplyReader reader;
-  std::array<char, kReadBytes> read_bytes;
-  std::string write_bytes;
-  bool is_writing = false;
-};
 using SessionPtr = std::shared_ptr<Session>;
 
 uint64_t SeedOf(const ConnectionOptions& options) {
   return options.seed != 0 ? options.seed : std::random_device()() | 1U;
 }
-
-// Written by the loop, read by anybody.
-struct Counters {
-  std::atomic<int64_t> connects = 0;
-  std::atomic<int64_t> breaks = 0;
-  std::atomic<int64_t> breaker_opens = 0;
-  std::atomic<int64_t> requests = 0;
-  std::atomic<int64_t> answers = 0;
-  std::atomic<int64_t> timeouts = 0;
-  std::atomic<int64_t> refused_full = 0;
-  std::atomic<int64_t> writes = 0;
-};
 
 }  // namespace
 
@@ -100,19 +39,19 @@ class Connection::Loop {
         multiplexer_(options_.bounds),
         link_(options_.link, SeedOf(options_)),
         breaker_(options_.breaker, SeedOf(options_) + 1) {
-    if (options_.address.tls) MakeTlsContext();
+    if (options_.address.tls) authorities_ = TrustedAuthorities(options_.tls_ca_file);
   }
 
   void Listen(std::function<void()> listener) { listeners_.push_back(std::move(listener)); }
   void Start() {
-    asio::post(context_, [this] { OnTimer(); });
+    Post(context_, [this] { OnTimer(); });
     thread_ = std::thread([this] { context_.run(); });
   }
   void Stop();
 
   bool usable() const { return usable_.load(std::memory_order_acquire); }
   void Send(Request request);
-  ConnectionStats Stats() const;
+  ConnectionStats Stats() const { return counters_.Stats(); }
   std::string LastTrouble() const {
     MutexLock lock(mutex_);
     return last_trouble_;
@@ -121,23 +60,23 @@ class Connection::Loop {
  private:
   using Phase = LinkState::Phase;
 
-  void MakeTlsContext();
-
   // The life of a connection, in order.
   void BeginAttempt(MonotonicTime now);
-  void OnResolved(const SessionPtr& session, error_code error, tcp::resolver::results_type found);
-  void OnConnected(const SessionPtr& session, error_code error);
   void BeginGreeting(const SessionPtr& session);
   void OnGreeting(const Answer& answer);
   void Break(absl::string_view why);
+  void Say(absl::string_view what);
 
   // Traffic.
   void TakeInbox();
   void Flush();
   void BeginRead(const SessionPtr& session);
-  void OnRead(const SessionPtr& session, error_code error, size_t size);
+  void OnRead(const SessionPtr& session, absl::string_view bytes);
   void OnReplies(std::vector<Reply> replies);
   void AddOwn(Commands commands, MonotonicTime deadline, absl::AnyInvocable<void(Answer)> done);
+  // Into the ledger; handed back if there is no room.
+  std::optional<Finished> Take(Request request);
+  void NoteOpen() { counters_.requests_open.Set(multiplexer_.requests()); }
 
   // Time.
   void Arm(MonotonicTime at);
@@ -161,73 +100,34 @@ class Connection::Loop {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::thread thread_;
   std::atomic<bool> usable_ = false;
-  std::atomic<bool> ready_ = false;
-  std::atomic<bool> breaker_open_ = false;
-  Counters counters_;
+  ConnectionCounters counters_;
+  Inbox inbox_;
 
   mutable Mutex mutex_;
-  std::vector<Request> inbox_ ABSL_GUARDED_BY(mutex_);
-  bool inbox_posted_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::string last_trouble_ ABSL_GUARDED_BY(mutex_);
 
   // The loop's own.
-  std::unique_ptr<asio::ssl::context> tls_context_;
+  std::unique_ptr<asio::ssl::context> authorities_;  // Null: no TLS.
   asio::steady_timer timer_;
   MonotonicTime armed_at_ = MonotonicTime::max();  // max: not armed.
   Multiplexer multiplexer_;
   LinkState link_;
   Breaker breaker_;
-  SessionPtr session_;  // Null between attempts.
+  SessionPtr session_;                 // Null between attempts.
+  std::optional<ReplyReader> reader_;  // Of the session.
   MonotonicTime heartbeat_at_ = MonotonicTime::max();
+  std::string last_said_;
 };
 
 // ---- The life of a connection ------------------------------------------------------------------
 
-void Connection::Loop::MakeTlsContext() {
-  tls_context_ = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
-  error_code error;
-  if (options_.tls_ca_file.empty())
-    tls_context_->set_default_verify_paths(error);
-  else
-    tls_context_->load_verify_file(options_.tls_ca_file, error);
-  // Without authorities every handshake fails, which LastTrouble() then says.
-  tls_context_->set_verify_mode(asio::ssl::verify_peer, error);
-}
-
 void Connection::Loop::BeginAttempt(MonotonicTime now) {
   link_.OnAttempt(now);
-  session_ = std::make_shared<Session>(context_, tls_context_.get(), options_.reply_bounds);
-  SessionPtr session = session_;
-  session->resolver.async_resolve(
-      options_.address.host, absl::StrCat(options_.address.port),
-      [this, session](error_code error, tcp::resolver::results_type found) {
-        OnResolved(session, error, std::move(found));
-      });
-}
-
-void Connection::Loop::OnResolved(const SessionPtr& session, error_code error,
-                                  tcp::resolver::results_type found) {
-  if (session != session_) return;
-  if (error) return Break("its name could not be resolved");
-  asio::async_connect(session->socket(), found, [this, session](error_code failed, tcp::endpoint) {
-    OnConnected(session, failed);
-  });
-}
-
-void Connection::Loop::OnConnected(const SessionPtr& session, error_code error) {
-  if (session != session_) return;
-  if (error) return Break("it refused the connection or could not be reached");
-  session->socket().set_option(tcp::no_delay(true), error);
-  if (!session->tls) return BeginGreeting(session);
-
-  const std::string& host = options_.address.host;
-  SSL_set_tlsext_host_name(session->tls->native_handle(), host.c_str());
-  session->tls->set_verify_callback(asio::ssl::host_name_verification(host), error);
-  session->tls->async_handshake(asio::ssl::stream_base::client, [this, session](error_code failed) {
+  session_ = std::make_shared<Session>(context_, authorities_.get());
+  reader_.emplace(options_.reply_bounds);
+  session_->Open(options_.address, [this, session = session_](absl::string_view trouble) {
     if (session != session_) return;
-    if (failed)
-      return Break("the TLS handshake failed: its certificate or protocol is not trusted");
+    if (!trouble.empty()) return Break(trouble);
     BeginGreeting(session);
   });
 }
@@ -246,10 +146,11 @@ void Connection::Loop::OnGreeting(const Answer& answer) {
   if (!greeting.ok()) return Break(greeting.status().message());
   const bool is_new_run = link_.OnReady(greeting->run_id);
   breaker_.Reset();
-  counters_.connects.fetch_add(1, std::memory_order_relaxed);
+  counters_.connects.Add();
   heartbeat_at_ = clock_.MonotonicNow() + options_.heartbeat;
   Arm(heartbeat_at_);
   UpdateUsable();
+  Say("connected");
   if (!is_new_run) return;
   for (const std::function<void()>& listener : listeners_) listener();
 }
@@ -257,7 +158,7 @@ void Connection::Loop::OnGreeting(const Answer& answer) {
 void Connection::Loop::Break(absl::string_view why) {
   if (session_ != nullptr) session_->Close();
   session_ = nullptr;
-  counters_.breaks.fetch_add(1, std::memory_order_relaxed);
+  counters_.breaks.Add();
   if (link_.phase() != Phase::kStopped) {
     link_.OnBroken(clock_.MonotonicNow());
     Arm(link_.wakes_at());
@@ -267,12 +168,22 @@ void Connection::Loop::Break(absl::string_view why) {
     MutexLock lock(mutex_);
     last_trouble_ = std::string(why);
   }
-  Tell(multiplexer_.FailAll());
+  if (link_.phase() != Phase::kStopped) Say(why);
+  std::vector<Finished> lost = multiplexer_.FailAll();
+  counters_.lost.Add(lost.size());
+  NoteOpen();
+  Tell(std::move(lost));
+}
+
+// Attempts go on for as long as Redis is gone; only what is new is news.
+void Connection::Loop::Say(absl::string_view what) {
+  if (std::exchange(last_said_, std::string(what)) != what && options_.say)
+    options_.say(last_said_);
 }
 
 void Connection::Loop::Stop() {
   if (!thread_.joinable()) return;
-  asio::post(context_, [this] {
+  Post(context_, [this] {
     link_.OnStop();
     Break("it was stopped");
     timer_.cancel();
@@ -281,50 +192,29 @@ void Connection::Loop::Stop() {
   thread_.join();
   // What came too late for the loop. No loop is left to answer on.
   std::vector<Request> late;
-  {
-    MutexLock lock(mutex_);
-    is_closed_ = true;
-    late.swap(inbox_);
-  }
+  inbox_.Close(late);
   for (Request& request : late) request.done(std::nullopt);
 }
 
 // ---- Traffic -----------------------------------------------------------------------------------
 
 void Connection::Loop::Send(Request request) {
-  bool is_closed = false;
-  {
-    MutexLock lock(mutex_);
-    is_closed = is_closed_;
-    if (!is_closed) {
-      inbox_.push_back(std::move(request));
-      if (std::exchange(inbox_posted_, true)) return;
-    }
-  }
+  const Inbox::Put put = inbox_.Add(request);
   // After Stop there is no loop to answer on.
-  if (is_closed) return request.done(std::nullopt);
-  asio::post(context_, [this] { TakeInbox(); });
+  if (put == Inbox::Put::kClosed) return request.done(std::nullopt);
+  if (put == Inbox::Put::kWakeTheLoop) Post(context_, [this] { TakeInbox(); });
 }
 
 void Connection::Loop::TakeInbox() {
-  std::vector<Request> arrived;
-  {
-    MutexLock lock(mutex_);
-    arrived.swap(inbox_);
-    inbox_posted_ = false;
-  }
   std::vector<Finished> refused;
-  counters_.requests.fetch_add(static_cast<int64_t>(arrived.size()), std::memory_order_relaxed);
-  for (Request& request : arrived) {
-    if (!usable()) {
-      refused.push_back({std::move(request.done), std::nullopt});
+  for (Request& request : inbox_.TakeAll()) {
+    if (usable()) {
+      if (auto full = Take(std::move(request))) refused.push_back(*std::move(full));
       continue;
     }
-    Arm(request.deadline);
-    if (auto full = multiplexer_.Add(std::move(request))) {
-      counters_.refused_full.fetch_add(1, std::memory_order_relaxed);
-      refused.push_back(*std::move(full));
-    }
+    counters_.requests.Add();
+    counters_.lost.Add();
+    refused.push_back({std::move(request.done), std::nullopt});
   }
   Flush();
   Tell(std::move(refused));
@@ -332,36 +222,41 @@ void Connection::Loop::TakeInbox() {
 
 void Connection::Loop::AddOwn(Commands commands, MonotonicTime deadline,
                               absl::AnyInvocable<void(Answer)> done) {
-  Arm(deadline);
-  std::optional<Finished> full = multiplexer_.Add({std::move(commands), deadline, std::move(done)});
+  std::optional<Finished> full = Take({std::move(commands), deadline, std::move(done)});
   Flush();
   if (full) full->Tell();
 }
 
+std::optional<Finished> Connection::Loop::Take(Request request) {
+  Arm(request.deadline);
+  counters_.requests.Add();
+  counters_.commands.Add(static_cast<size_t>(request.commands.count()));
+  std::optional<Finished> full = multiplexer_.Add(std::move(request));
+  if (full) counters_.refused_full.Add();
+  NoteOpen();
+  return full;
+}
+
 void Connection::Loop::Flush() {
-  if (session_ == nullptr || session_->is_writing || !multiplexer_.has_waiting()) return;
-  session_->write_bytes = multiplexer_.TakeWrite(clock_.MonotonicNow());
-  session_->is_writing = true;
-  counters_.writes.fetch_add(1, std::memory_order_relaxed);
-  SessionPtr session = session_;
-  session->Write([this, session](error_code error, size_t) {
-    session->is_writing = false;
-    if (session != session_) return;
-    if (error) return Break("it closed the connection");
-    Flush();
-  });
+  if (session_ == nullptr || session_->is_writing() || !multiplexer_.has_waiting()) return;
+  counters_.writes.Add();
+  session_->Write(multiplexer_.TakeWrite(clock_.MonotonicNow()),
+                  [this, session = session_](bool written) {
+                    if (session != session_) return;
+                    if (!written) return Break("it closed the connection");
+                    Flush();
+                  });
 }
 
 void Connection::Loop::BeginRead(const SessionPtr& session) {
-  session->ReadSome(
-      [this, session](error_code error, size_t size) { OnRead(session, error, size); });
+  session->Read([this, session](absl::string_view bytes) { OnRead(session, bytes); });
 }
 
-void Connection::Loop::OnRead(const SessionPtr& session, error_code error, size_t size) {
+void Connection::Loop::OnRead(const SessionPtr& session, absl::string_view bytes) {
   if (session != session_) return;
-  if (error) return Break("it closed the connection");
+  if (bytes.empty()) return Break("it closed the connection");
   std::vector<Reply> replies;
-  const absl::Status read = session->reader.Feed({session->read_bytes.data(), size}, replies);
+  const absl::Status read = reader_->Feed(bytes, replies);
   OnReplies(std::move(replies));
   if (session != session_) return;
   if (!read.ok()) return Break(read.message());
@@ -383,7 +278,9 @@ void Connection::Loop::OnReplies(std::vector<Reply> replies) {
     if (*matched) finished.push_back(**std::move(matched));
   }
   if (!finished.empty()) breaker_.OnAnswer();
-  counters_.answers.fetch_add(static_cast<int64_t>(finished.size()), std::memory_order_relaxed);
+  counters_.answers.Add(finished.size());
+  counters_.late_answers.Set(multiplexer_.late_answers());
+  NoteOpen();
   if (!in_step.ok()) {
     Break(in_step.message());
   } else if (says_unusable) {
@@ -414,9 +311,10 @@ void Connection::Loop::OnTimer() {
 void Connection::Loop::Expire(MonotonicTime now) {
   std::vector<Finished> expired = multiplexer_.Expire(now);
   if (expired.empty()) return;
-  counters_.timeouts.fetch_add(static_cast<int64_t>(expired.size()), std::memory_order_relaxed);
+  counters_.timeouts.Add(expired.size());
+  NoteOpen();
   for (size_t i = 0; i < expired.size(); ++i) {
-    if (breaker_.OnTimeout(now)) counters_.breaker_opens.fetch_add(1, std::memory_order_relaxed);
+    if (breaker_.OnTimeout(now)) counters_.breaker_opens.Add();
   }
   UpdateUsable();
   Tell(std::move(expired));
@@ -469,24 +367,9 @@ MonotonicTime Connection::Loop::NextWake() const {
 void Connection::Loop::UpdateUsable() {
   const bool is_ready = link_.phase() == Phase::kReady;
   const bool is_closed = breaker_.state() == Breaker::State::kClosed;
-  ready_.store(is_ready, std::memory_order_relaxed);
-  breaker_open_.store(is_ready && !is_closed, std::memory_order_relaxed);
+  counters_.ready.Set(is_ready ? 1 : 0);
+  counters_.breaker_open.Set(is_ready && !is_closed ? 1 : 0);
   usable_.store(is_ready && is_closed, std::memory_order_release);
-}
-
-ConnectionStats Connection::Loop::Stats() const {
-  ConnectionStats stats;
-  stats.ready = ready_;
-  stats.breaker_open = breaker_open_;
-  stats.connects = counters_.connects;
-  stats.breaks = counters_.breaks;
-  stats.breaker_opens = counters_.breaker_opens;
-  stats.requests = counters_.requests;
-  stats.answers = counters_.answers;
-  stats.timeouts = counters_.timeouts;
-  stats.refused_full = counters_.refused_full;
-  stats.writes = counters_.writes;
-  return stats;
 }
 
 Connection::Connection(ConnectionOptions options)

@@ -1,7 +1,8 @@
-// Connection: the connection to Redis. The only file that knows sockets.
+// Connection: the connection to Redis.
 //
-// One loop thread of its own reads, writes and keeps time; what is decided is decided in
-// multiplexer.h (whose reply is this), link_state.h (when to connect, when to ask) and greeting.h.
+// One loop thread of its own reads, writes and keeps time, on one socket at a time (session.h);
+// what is decided is decided in multiplexer.h (whose reply is this), link_state.h (when to connect,
+// when to ask) and greeting.h.
 // It connects, logs in, reconnects with a jittered pause, and never reports an error: while it
 // cannot answer, usable() is false and what was asked is answered with nothing, at its deadline at
 // the latest.
@@ -24,6 +25,7 @@
 
 #include "absl/time/time.h"
 #include "cache/redis/channel.h"
+#include "cache/redis/connection_counters.h"
 #include "cache/redis/link_state.h"
 #include "cache/redis/multiplexer.h"
 #include "cache/redis/redis_url.h"
@@ -44,20 +46,9 @@ struct ConnectionOptions {
   // A connection whose oldest request has waited so long for its answer is dropped.
   absl::Duration silence_max = absl::Seconds(2);
   uint64_t seed = 0;  // Of the jitter; 0: a random one.
-};
-
-// Since the start, but for the first two.
-struct ConnectionStats {
-  bool ready = false;
-  bool breaker_open = false;
-  int64_t connects = 0;  // Greetings that went well.
-  int64_t breaks = 0;    // Attempts and connections that failed or were dropped.
-  int64_t breaker_opens = 0;
-  int64_t requests = 0;
-  int64_t answers = 0;
-  int64_t timeouts = 0;      // Requests that were not answered by their deadline.
-  int64_t refused_full = 0;  // Requests for which there was no room.
-  int64_t writes = 0;        // Calls of the socket; requests / writes is how well they share them.
+  // Told what an operator should know: that it is connected, and each time why it is not, but not
+  // at every attempt. Without a secret. May be null. On the loop thread, which it must not block.
+  std::function<void(const std::string&)> say;
 };
 
 class Connection final : public Channel {

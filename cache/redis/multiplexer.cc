@@ -40,7 +40,10 @@ absl::StatusOr<std::optional<Finished>> Multiplexer::OnReply(Reply reply) {
   if (oldest.got_count < oldest.replies) return std::optional<Finished>();
 
   std::optional<Finished> finished;
-  if (oldest.done) finished = Finished{std::move(oldest.done), std::move(oldest.got)};
+  if (oldest.done)
+    finished = Finished{std::move(oldest.done), std::move(oldest.got)};
+  else
+    ++late_answers_;
   sent_.pop_front();
   return finished;
 }

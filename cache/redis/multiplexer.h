@@ -65,6 +65,8 @@ class Multiplexer {
   std::optional<MonotonicTime> OldestSent() const;
 
   bool has_waiting() const { return !waiting_.empty(); }
+  // Answers that came whole when nobody waited for them any more.
+  int64_t late_answers() const { return late_answers_; }
   int64_t requests() const { return static_cast<int64_t>(waiting_.size() + sent_.size()); }
 
  private:
@@ -81,6 +83,7 @@ class Multiplexer {
   std::deque<Request> waiting_;
   std::deque<Sent> sent_;
   int64_t waiting_bytes_ = 0;
+  int64_t late_answers_ = 0;
 };
 
 }  // namespace counter::redis

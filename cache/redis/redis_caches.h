@@ -36,6 +36,7 @@ struct RedisCachesStats {
   ConnectionStats connection;
   RedisCountCacheStats counts;
   int64_t limiter_fallbacks = 0;
+  LocalCacheStats limiter_fallback;  // The limiter inside the process; an entry is a user.
 };
 
 class RedisCaches {

@@ -44,6 +44,8 @@ class RedisRateLimiter final : public RateLimiter {
 
   // Charges that the limiter inside the process answered, since the start.
   int64_t fallbacks() const { return fallbacks_.load(std::memory_order_relaxed); }
+  // Of the limiter inside the process; an entry is a user.
+  LocalCacheStats FallbackStats() const { return fallback_.Stats(); }
 
  private:
   Channel& channel_;

@@ -97,9 +97,11 @@ TEST_CASE("multiplexer: the replies of an abandoned request are read and thrown 
   CHECK(fixture.outcome(0).calls == 1);
   CHECK_FALSE(fixture.outcome(0).answer);
   CHECK(fixture.multiplexer.requests() == 2);
+  CHECK(fixture.multiplexer.late_answers() == 0);
   fixture.Reply(Text("late"));
   CHECK(fixture.outcome(0).calls == 1);
   CHECK(fixture.outcome(1).calls == 0);
+  CHECK(fixture.multiplexer.late_answers() == 1);
   fixture.Reply(Text("c"));
   CHECK(fixture.outcome(1).answer == Answer({Text("c")}));
 }
