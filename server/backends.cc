@@ -16,6 +16,7 @@
 #include "cache/local/local_recent_likes.h"
 #include "cache/redis/redis_caches.h"
 #include "cache/redis/redis_url.h"
+#include "server/cache_readings.h"
 #include "server/upkeep/cache_upkeep.h"
 #include "server/upkeep/failpoint.h"
 #include "storage/postgres/migrate.h"
@@ -88,6 +89,14 @@ class LocalBackends final : public Backends {
   CountCache& count_cache() override { return counts_; }
   RecentLikes& recent_likes() override { return recent_likes_; }
   RateLimiter& rate_limiter() override { return rate_limiter_; }
+  std::vector<MetricReading> Readings() const override {
+    std::vector<MetricReading> readings;
+    AppendLocalReadings({{"counter", counts_.Stats()},
+                         {"recent_likes", recent_likes_.Stats()},
+                         {"rate_limiter", rate_limiter_.Stats()}},
+                        readings);
+    return readings;
+  }
   void Stop() override { opened_.store->Stop(); }
 
  private:
@@ -121,6 +130,9 @@ class LocalBackends final : public Backends {
 redis::RedisCachesOptions RedisOptions(const Config& config, redis::Address address) {
   redis::RedisCachesOptions options;
   options.connection.address = std::move(address);
+  options.connection.say = [](const std::string& text) {
+    Log(LogLevel::kWarning, "The connection to Redis has news.", {{"what", text}});
+  };
   for (const auto& [name, type] : config.item_types) options.type_names[type.value] = name;
   options.counts.ttl = config.cache_ttl;
   options.recent_likes.ttl = config.recent_likes_ttl;
@@ -155,6 +167,14 @@ class RedisBackends final : public Backends {
   CountCache& count_cache() override { return upkeep_; }
   RecentLikes& recent_likes() override { return caches_.recent_likes(); }
   RateLimiter& rate_limiter() override { return caches_.rate_limiter(); }
+  std::vector<MetricReading> Readings() const override {
+    std::vector<MetricReading> readings;
+    const redis::RedisCachesStats stats = caches_.Stats();
+    AppendRedisReadings(stats, readings);
+    AppendUpkeepReadings(upkeep_.Stats(), readings);
+    AppendLocalReadings({{"rate_limiter", stats.limiter_fallback}}, readings);
+    return readings;
+  }
 
   void Stop() override {
     if (stopped_) return;

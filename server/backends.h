@@ -22,6 +22,7 @@
 #include "cache/rate_limiter.h"
 #include "cache/recent_likes.h"
 #include "server/config/config.h"
+#include "server/metrics/metrics.h"
 #include "storage/like_store.h"
 #include "storage/store_observer.h"
 
@@ -38,6 +39,9 @@ class Backends {
   virtual CountCache& count_cache() = 0;
   virtual RecentLikes& recent_likes() = 0;
   virtual RateLimiter& rate_limiter() = 0;
+
+  // What the caches and their upkeep count about themselves, as they stand now.
+  virtual std::vector<MetricReading> Readings() const = 0;
 
   // Ends everything, caches first. Requires that nobody calls any more.
   virtual void Stop() = 0;

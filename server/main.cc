@@ -149,6 +149,8 @@ absl::Status Counterd::Start(const LogWriter& log) {
     metrics_.log_lines_lost().RaiseTo(log.lines_lost());
   });
 
+  metrics_.AddReadings([this] { return backends_->Readings(); });
+
   if (absl::Status started = rpc_server_->Start(); !started.ok()) return started;
   readiness_ = std::make_unique<Readiness>(backends_->store(), [this](bool ready) {
     health_.Set("", ready);

@@ -90,6 +90,20 @@ MetricFamily ByReason(const char* name, const char* help,
   return family;
 }
 
+void AppendReadings(const std::vector<MetricReading>& readings, std::vector<MetricFamily>& all) {
+  for (const MetricReading& reading : readings) {
+    const bool is_counter = reading.kind == MetricReading::Kind::kCounter;
+    if (all.empty() || all.back().name != reading.name) {
+      all.push_back(Family(is_counter ? MetricType::Counter : MetricType::Gauge,
+                           reading.name.c_str(), reading.help.c_str()));
+    }
+    ClientMetric metric;
+    for (const auto& [name, value] : reading.labels) metric.label.push_back({name, value});
+    (is_counter ? metric.counter.value : metric.gauge.value) = static_cast<double>(reading.value);
+    all.back().metric.push_back(std::move(metric));
+  }
+}
+
 // "/counter.v1.CounterService/Like" is method Like of counter.v1.CounterService.
 Labels MethodLabels(absl::string_view method) {
   absl::ConsumePrefix(&method, "/");
@@ -137,6 +151,11 @@ MethodMetrics& Metrics::ForMethod(absl::string_view method) {
 void Metrics::OnScrape(std::function<void()> refresh) {
   MutexLock lock(scrape_mutex_);
   refreshes_.push_back(std::move(refresh));
+}
+
+void Metrics::AddReadings(std::function<std::vector<MetricReading>()> read) {
+  MutexLock lock(scrape_mutex_);
+  readers_.push_back(std::move(read));
 }
 
 std::vector<MetricFamily> Metrics::Collect() const {
@@ -197,7 +216,9 @@ std::vector<MetricFamily> Metrics::Collect() const {
 std::string Metrics::Expose() {
   MutexLock lock(scrape_mutex_);
   for (const std::function<void()>& refresh : refreshes_) refresh();
-  return prometheus::TextSerializer().Serialize(Collect());
+  std::vector<MetricFamily> all = Collect();
+  for (const auto& read : readers_) AppendReadings(read(), all);
+  return prometheus::TextSerializer().Serialize(all);
 }
 
 }  // namespace counter

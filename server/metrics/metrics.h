@@ -23,6 +23,9 @@
 // | counter_log_lines_lost_total | counter | log lines that could not be written |
 // | counter_build_info{version} | gauge | 1 |
 //
+// What others count about themselves is read when a scrape comes (AddReadings); docs/metrics.md
+// lists those series too.
+//
 // Every label's value comes from a closed set that is fixed when the server starts: methods that it
 // has (all others are one, "unknown"), codes, reasons and caches. Nothing that a caller sends makes
 // a series. All series exist from the start, at 0, so that a rate never misses the first event.
@@ -38,6 +41,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <prometheus/metric_family.h>
@@ -91,6 +95,18 @@ class MethodMetrics {
   Histogram seconds_;
 };
 
+// A number that somebody else keeps, as it stands now.
+struct MetricReading {
+  enum class Kind : uint8_t { kCounter, kGauge };
+  using Labels = std::vector<std::pair<std::string, std::string>>;
+
+  Kind kind = Kind::kCounter;
+  std::string name;
+  std::string help;
+  Labels labels;
+  int64_t value = 0;
+};
+
 enum class CacheName : uint8_t { kCounter, kRecentLikes };
 enum class CacheResult : uint8_t { kHit, kMiss };
 
@@ -121,6 +137,10 @@ class Metrics {
   // that others keep. It must not block. Before the first scrape only.
   void OnScrape(std::function<void()> refresh);
 
+  // Adds what `read` says to every scrape. Readings of one name stand together, and every scrape
+  // has the same series. It must not block for long. Before the first scrape only.
+  void AddReadings(std::function<std::vector<MetricReading>()> read);
+
   // All of it in the text format 0.0.4 of Prometheus.
   std::string Expose();
   static constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -150,6 +170,7 @@ class Metrics {
   // One scrape at a time.
   Mutex scrape_mutex_;
   std::vector<std::function<void()>> refreshes_ ABSL_GUARDED_BY(scrape_mutex_);
+  std::vector<std::function<std::vector<MetricReading>()>> readers_ ABSL_GUARDED_BY(scrape_mutex_);
 };
 
 }  // namespace counter

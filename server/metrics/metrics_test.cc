@@ -112,6 +112,26 @@ TEST_CASE("every series is there from the start, each family with help and type"
   }
 }
 
+TEST_CASE("what others keep is read at every scrape, a family a name") {
+  Metrics metrics(kMethods, "1");
+  int64_t value = 3;
+  metrics.AddReadings([&] {
+    return std::vector<MetricReading>{
+        {MetricReading::Kind::kCounter, "x_total", "X.", {{"result", "hit"}}, value},
+        {MetricReading::Kind::kCounter, "x_total", "X.", {{"result", "miss"}}, 2},
+        {MetricReading::Kind::kGauge, "y", "Y.", {}, -1}};
+  });
+  REQUIRE(Parse(metrics.Expose())["x_total{result=\"hit\"}"] == 3);
+  value = 5;
+  const std::string text = metrics.Expose();
+  Samples samples = Parse(text);
+  CHECK(samples["x_total{result=\"hit\"}"] == 5);
+  CHECK(samples["x_total{result=\"miss\"}"] == 2);
+  CHECK(samples["y"] == -1);
+  CHECK(absl::StrContains(text, "# TYPE x_total counter\n"));
+  CHECK(absl::StrContains(text, "# TYPE y gauge\n"));
+}
+
 TEST_CASE("nothing that a caller sends makes a series") {
   Metrics metrics(kMethods, "1");
   const size_t series = Parse(metrics.Expose()).size();

@@ -56,8 +56,10 @@ void CacheUpkeep::BatchCommitted(const OutboxRow& row, const std::vector<Changed
 void CacheUpkeep::PutAgain(const std::vector<Item>& items) {
   MutexLock lock(mutex_);
   for (const Item& item : items) {
-    if (static_cast<int64_t>(owed_.size()) >= options_.owed_max) return;
-    owed_.insert(item);
+    if (static_cast<int64_t>(owed_.size()) < options_.owed_max)
+      owed_.insert(item);
+    else if (owed_.count(item) == 0)
+      ++stats_.items_forgotten;
   }
   wake_.NotifyAll();
 }
@@ -203,6 +205,7 @@ CacheUpkeepStats CacheUpkeep::Stats() const {
   MutexLock lock(mutex_);
   CacheUpkeepStats stats = stats_;
   stats.items_owed = static_cast<int64_t>(owed_.size());
+  stats.rows_waiting = static_cast<int64_t>(match_.rows());
   return stats;
 }
 

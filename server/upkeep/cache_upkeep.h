@@ -48,13 +48,15 @@ struct CacheUpkeepOptions {
   absl::Duration store_budget = absl::Seconds(1);  // Of one statement of the upkeep.
 };
 
-// Since the start, but for the last.
+// Since the start, but for the last two.
 struct CacheUpkeepStats {
   int64_t rows_acknowledged = 0;  // By puts that passed through.
   int64_t rows_swept = 0;
   int64_t items_put_again = 0;
-  int64_t failures = 0;  // Rounds in which something could not be made good.
+  int64_t failures = 0;         // Rounds in which something could not be made good.
+  int64_t items_forgotten = 0;  // Owed, but there was no room; their counts are old for their life.
   int64_t items_owed = 0;
+  int64_t rows_waiting = 0;  // Outbox rows that wait for puts.
 };
 
 class CacheUpkeep final : public CountCache, public OutboxListener {

@@ -1,0 +1,98 @@
+#include "server/cache_readings.h"
+
+#include <cstdint>
+#include <string>
+
+namespace counter {
+namespace {
+
+using Kind = MetricReading::Kind;
+
+void Add(std::vector<MetricReading>& readings, Kind kind, const char* name, const char* help,
+         int64_t value, const MetricReading::Labels& labels = {}) {
+  readings.push_back({kind, name, help, labels, value});
+}
+
+}  // namespace
+
+void AppendRedisReadings(const redis::RedisCachesStats& stats,
+                         std::vector<MetricReading>& readings) {
+  const redis::ConnectionStats& link = stats.connection;
+  Add(readings, Kind::kGauge, "counter_redis_connected",
+      "1 while the connection to Redis stands and Redis takes writes.", link.ready ? 1 : 0);
+  Add(readings, Kind::kGauge, "counter_redis_breaker_open",
+      "1 while a Redis that is connected is not asked, because it does not answer in time.",
+      link.breaker_open ? 1 : 0);
+  Add(readings, Kind::kGauge, "counter_redis_requests_open",
+      "Requests to Redis that wait or are not answered, abandoned ones too.", link.requests_open);
+  Add(readings, Kind::kCounter, "counter_redis_connects_total",
+      "Connections to Redis that were made.", link.connects);
+  Add(readings, Kind::kCounter, "counter_redis_breaks_total",
+      "Connections to Redis, and attempts to make one, that failed or were dropped.", link.breaks);
+  Add(readings, Kind::kCounter, "counter_redis_breaker_opens_total",
+      "How often Redis stopped being asked because it did not answer in time.", link.breaker_opens);
+  constexpr char kRequests[] = "counter_redis_requests_total";
+  constexpr char kRequestsHelp[] = "Requests to Redis that ended, by how.";
+  Add(readings, Kind::kCounter, kRequests, kRequestsHelp, link.answers, {{"result", "answered"}});
+  Add(readings, Kind::kCounter, kRequests, kRequestsHelp, link.timeouts, {{"result", "timed_out"}});
+  Add(readings, Kind::kCounter, kRequests, kRequestsHelp, link.refused_full,
+      {{"result", "refused"}});
+  Add(readings, Kind::kCounter, kRequests, kRequestsHelp, link.lost, {{"result", "lost"}});
+  Add(readings, Kind::kCounter, "counter_redis_late_answers_total",
+      "Answers of Redis that came when nobody waited for them any more.", link.late_answers);
+  Add(readings, Kind::kCounter, "counter_redis_commands_total", "Commands sent to Redis.",
+      link.commands);
+  Add(readings, Kind::kCounter, "counter_redis_writes_total",
+      "Writes to Redis's socket; commands a write say how well they are packed.", link.writes);
+
+  constexpr char kPuts[] = "counter_cache_puts_total";
+  constexpr char kPutsHelp[] = "Counts put into the shared cache, by whether it took them.";
+  Add(readings, Kind::kCounter, kPuts, kPutsHelp, stats.counts.puts, {{"result", "acknowledged"}});
+  Add(readings, Kind::kCounter, kPuts, kPutsHelp, stats.counts.puts_lost, {{"result", "lost"}});
+  Add(readings, Kind::kCounter, "counter_cache_leases_total",
+      "Misses that were left to this server to fill.", stats.counts.leases);
+  Add(readings, Kind::kCounter, "counter_cache_damaged_total",
+      "Keys of counts that held something foreign or too old and were deleted.",
+      stats.counts.damaged);
+  Add(readings, Kind::kCounter, "counter_rate_limit_fallbacks_total",
+      "Charges that this server counted alone, because Redis could not be asked.",
+      stats.limiter_fallbacks);
+}
+
+void AppendUpkeepReadings(const CacheUpkeepStats& stats, std::vector<MetricReading>& readings) {
+  constexpr char kRows[] = "counter_outbox_rows_total";
+  constexpr char kRowsHelp[] =
+      "Outbox rows that are done: acknowledged by the write-through, or swept later.";
+  Add(readings, Kind::kCounter, kRows, kRowsHelp, stats.rows_acknowledged,
+      {{"how", "acknowledged"}});
+  Add(readings, Kind::kCounter, kRows, kRowsHelp, stats.rows_swept, {{"how", "swept"}});
+  Add(readings, Kind::kGauge, "counter_outbox_rows_waiting",
+      "Outbox rows of this server's commits that wait for their write-through.",
+      stats.rows_waiting);
+  Add(readings, Kind::kGauge, "counter_upkeep_items_owed",
+      "Items whose count the shared cache may not have and is to be told again.", stats.items_owed);
+  Add(readings, Kind::kCounter, "counter_upkeep_items_put_again_total",
+      "Items whose count was told to the shared cache again.", stats.items_put_again);
+  Add(readings, Kind::kCounter, "counter_upkeep_items_forgotten_total",
+      "Items that were to be told again and for which there was no room.", stats.items_forgotten);
+  Add(readings, Kind::kCounter, "counter_upkeep_failures_total",
+      "Rounds of upkeep in which something could not be made good yet.", stats.failures);
+}
+
+void AppendLocalReadings(const std::vector<NamedCacheStats>& caches,
+                         std::vector<MetricReading>& readings) {
+  const auto append = [&](Kind kind, const char* name, const char* help,
+                          int64_t LocalCacheStats::*value) {
+    for (const NamedCacheStats& one : caches)
+      Add(readings, kind, name, help, one.stats.*value, {{"cache", std::string(one.cache)}});
+  };
+  append(Kind::kGauge, "counter_local_cache_entries",
+         "What a cache inside the process holds: items, facts or users.",
+         &LocalCacheStats::entries);
+  append(Kind::kGauge, "counter_local_cache_entries_max",
+         "What a cache inside the process may hold.", &LocalCacheStats::entries_max);
+  append(Kind::kCounter, "counter_local_cache_evictions_total",
+         "Entries forgotten before their time for want of room.", &LocalCacheStats::evictions);
+}
+
+}  // namespace counter
