@@ -2,7 +2,7 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_test")
 
-def server_test(name, deps = [], tags = [], **kwargs):
+def server_test(name, deps = [], data = [], tags = [], **kwargs):
     """A cc_test that finds counterd in the environment variable COUNTERD.
 
     It has the machine to itself, because it measures times, and stays out of the thread sanitizer, which
@@ -12,7 +12,7 @@ def server_test(name, deps = [], tags = [], **kwargs):
         name = name,
         size = "medium",
         srcs = [name + ".cc"],
-        data = ["//server:counterd"],
+        data = data + ["//server:counterd"],
         env = {
             "COUNTERD": "$(rootpath //server:counterd)",
             # An idle channel of gRPC for C++ looks at its socket every 5 s only, and a server that says
