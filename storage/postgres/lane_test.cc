@@ -28,6 +28,7 @@ class ScriptedConnection final : public Connection {
   }
   void Close() override {
     closed = true;
+    connect_ = ConnectDone();  // It holds this connection: both would live for ever.
     boost::asio::post(loop_, [this] { Lose(UnitFate::kUnknown); });
   }
   bool pooled() const override { return is_pooled; }
@@ -116,6 +117,9 @@ class Stage final : public Lane::Host {
     lane = std::make_unique<Lane>(loop, options, link, *this);
     lane->Start();
     Run();
+  }
+  ~Stage() override {
+    if (connection != nullptr) connection->Close();
   }
   void MutationsEnded(std::vector<EndedMutation> ended) override {
     for (EndedMutation& mutation : ended) {
