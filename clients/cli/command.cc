@@ -94,9 +94,12 @@ class Command {
   int Fail(const client::Error& error);
 
   client::Client Connect() const {
-    return client::Client::Connect({.target = settings_.server,
-                                    .deadline = settings_.deadline,
-                                    .user_agent = absl::StrCat("counterctl/", client::kVersion)});
+    return client::Client::Connect(
+        {.target = settings_.server,
+         .deadline = settings_.deadline,
+         // Who typed the command wants to hear at once that nobody listens.
+         .wait_for_ready = false,
+         .user_agent = absl::StrCat("counterctl/", client::kVersion)});
   }
   client::CallOptions Call() const { return {.request_id = settings_.request_id}; }
   client::ReadOptions Read() const {

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "clients/cpp/error_decoder.h"
 #include "clients/cpp/service_config.h"
+#include "clients/cpp/token_cache.h"
 #include "counter/v1/counter.grpc.pb.h"
 
 namespace counter::client {
@@ -153,7 +154,10 @@ Result<Applied> Decode(const v1::MutationResult& result, const std::string& requ
 class Client::Impl {
  public:
   explicit Impl(const Options& options)
-      : deadline_(options.deadline), stub_(v1::CounterService::NewStub(MakeChannel(options))) {}
+      : deadline_(options.deadline),
+        wait_for_ready_(options.retries && options.wait_for_ready),
+        tokens_(options.read_your_writes ? Client::kTokensMax : 0),
+        stub_(v1::CounterService::NewStub(MakeChannel(options))) {}
 
   // One unary call. Fills `response` and `request_id`; the error if it failed.
   template <class Request, class Response>
@@ -164,6 +168,7 @@ class Client::Impl {
     if (std::optional<Error> refused = Check(call)) return refused;
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + call.deadline.value_or(deadline_)));
+    if (!wait_for_ready_) context.set_wait_for_ready(false);
     if (!call.request_id.empty()) context.AddMetadata(kRequestIdKey, call.request_id);
     if (!call.traceparent.empty()) context.AddMetadata(kTraceparentKey, call.traceparent);
     const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
@@ -172,8 +177,17 @@ class Client::Impl {
     return DecodeError(status, ServerMetadata(context, kOutcomeKey) == kNotApplied, request_id);
   }
 
+  // The tokens of the caller or, if there are none, those that were kept of these items.
+  std::vector<std::string> TokensFor(const ReadOptions& read,
+                                     const std::vector<Item>& items) const {
+    return read.consistency_tokens.empty() ? tokens_.Of(items) : read.consistency_tokens;
+  }
+  void Keep(const Item& item, const std::string& token) const { tokens_.Keep(item, token); }
+
  private:
   const absl::Duration deadline_;
+  const bool wait_for_ready_;
+  mutable TokenCache tokens_;
   const std::unique_ptr<Stub> stub_;
 };
 
@@ -196,6 +210,7 @@ Result<LikeReply> Client::Like(int64_t user_id, const Item& item, const CallOpti
   reply.changed = response.status() == v1::LIKE_STATUS_LIKED;
   reply.count = response.count();
   reply.consistency_token = response.consistency_token();
+  impl_->Keep(item, reply.consistency_token);
   return reply;
 }
 
@@ -212,6 +227,7 @@ Result<UnlikeReply> Client::Unlike(int64_t user_id, const Item& item,
   reply.changed = response.status() == v1::UNLIKE_STATUS_UNLIKED;
   reply.count = response.count();
   reply.consistency_token = response.consistency_token();
+  impl_->Keep(item, reply.consistency_token);
   return reply;
 }
 
@@ -232,8 +248,11 @@ Result<WriteLikesReply> Client::WriteLikes(const std::vector<Mutation>& mutation
   if (static_cast<size_t>(response.results_size()) != mutations.size())
     return BadReply("the server answered another number of results than was asked for",
                     reply.request_id);
-  for (const v1::MutationResult& result : response.results())
-    reply.results.push_back(Decode(result, reply.request_id));
+  for (int i = 0; i < response.results_size(); ++i) {
+    reply.results.push_back(Decode(response.results(i), reply.request_id));
+    if (reply.results.back().ok())
+      impl_->Keep(mutations[i].item, reply.results.back()->consistency_token);
+  }
   return reply;
 }
 
@@ -244,8 +263,8 @@ Result<CountReply> Client::Count(const Item& item, const ReadOptions& read,
   v1::GetCountRequest request;
   Encode(item, *request.mutable_item());
   request.set_consistency(Encode(read.consistency));
-  if (!read.consistency_tokens.empty())
-    request.set_consistency_token(read.consistency_tokens.front());
+  for (const std::string& token : impl_->TokensFor(read, {item}))
+    request.set_consistency_token(token);
   v1::GetCountResponse response;
   CountReply reply;
   if (std::optional<Error> error =
@@ -260,7 +279,8 @@ Result<CountsReply> Client::Counts(const std::vector<Item>& items, const ReadOpt
   v1::BatchGetCountsRequest request;
   for (const Item& item : items) Encode(item, *request.add_items());
   request.set_consistency(Encode(read.consistency));
-  for (const std::string& token : read.consistency_tokens) request.add_consistency_tokens(token);
+  for (const std::string& token : impl_->TokensFor(read, items))
+    request.add_consistency_tokens(token);
   v1::BatchGetCountsResponse response;
   CountsReply reply;
   if (std::optional<Error> error =
@@ -280,7 +300,8 @@ Result<HasLikedReply> Client::HasLiked(int64_t user_id, const std::vector<Item>&
   request.set_user_id(user_id);
   for (const Item& item : items) Encode(item, *request.add_items());
   request.set_consistency(Encode(read.consistency));
-  for (const std::string& token : read.consistency_tokens) request.add_consistency_tokens(token);
+  for (const std::string& token : impl_->TokensFor(read, items))
+    request.add_consistency_tokens(token);
   v1::HasLikedResponse response;
   HasLikedReply reply;
   if (std::optional<Error> error =

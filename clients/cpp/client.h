@@ -20,6 +20,7 @@
 #ifndef COUNTER_CLIENTS_CPP_CLIENT_H_
 #define COUNTER_CLIENTS_CPP_CLIENT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -135,12 +136,22 @@ struct ReadOptions {
 
 class Client {
  public:
+  // Items whose last token a client with read_your_writes keeps; about 200 bytes each.
+  static constexpr size_t kTokensMax = 10'000;
+
   struct Options {
     std::string target = "127.0.0.1:50051";      // host:port, dns:///name:port, unix:path ...
     absl::Duration deadline = absl::Seconds(2);  // Of a call that names none. > 0.
     bool retries = true;                         // false: one attempt a call, also of UNAVAILABLE.
-    std::string user_agent = {};                 // Put before this client's own: "feed/1.2".
-    // How to secure the channel. Null: plain text.
+    // Wait, inside the deadline, while no server is ready. false: end with kUnavailable at once; so
+    // it is without retries, too.
+    bool wait_for_ready = true;
+    std::string user_agent = {};  // Put before this client's own: "feed/1.2".
+    // Keep the tokens of writes, of the last kTokensMax items, and pass them to reads that come
+    // without tokens. A read that begins after a write's reply then includes that write, if no
+    // other write of this client on the same item ran at the same time as that one.
+    bool read_your_writes = false;
+    // How to secure the channel (credentials.h). Null: plain text.
     std::shared_ptr<grpc::ChannelCredentials> credentials = nullptr;
     int receive_bytes_max = 4 << 20;  // A larger reply ends with kResourceExhausted.
   };

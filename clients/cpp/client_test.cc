@@ -3,16 +3,20 @@
 #include <atomic>
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/health.h"
 #include "clients/cpp/scripted_server.h"
 #include "clients/cpp/service_config.h"
+#include "clients/cpp/token_cache.h"
 
 namespace counter::client {
 namespace {
@@ -374,16 +378,55 @@ TEST_CASE("A request id with forbidden characters is refused before anything is 
   CHECK(server.calls() == 0);
 }
 
-TEST_CASE("A server that nobody listens on is UNAVAILABLE within the deadline") {
+TEST_CASE("Where nobody listens a call waits until its deadline, or fails at once if told to") {
   std::string target;
   {
     const ScriptedServer gone;
     target = gone.target();
   }
-  const Client client = Client::Connect({.target = target});
-  const Error error = client.Like(1, {"post", 1}).error();
+  const Client patient = Client::Connect({.target = target});
+  const absl::Time before = absl::Now();
+  const Error late = patient.Like(1, {"post", 1}, {.deadline = absl::Milliseconds(300)}).error();
+  CHECK(late.kind == ErrorKind::kDeadlineExceeded);
+  CHECK(absl::Now() - before >= absl::Milliseconds(295));
+  const Client hasty = Client::Connect({.target = target, .wait_for_ready = false});
+  const Error error = hasty.Like(1, {"post", 1}).error();
   CHECK(error.kind == ErrorKind::kUnavailable);
   CHECK_FALSE(error.not_applied);
+}
+
+TEST_CASE("A client that reads its own writes passes the last token of each item, once") {
+  ScriptedServer server;
+  server.on_like = [](grpc::ServerContext&, const v1::LikeRequest& request,
+                      v1::LikeResponse& response) {
+    response.set_consistency_token(
+        absl::StrCat(request.item().item_type(), request.item().item_id(), "@", request.user_id()));
+    return grpc::Status::OK;
+  };
+  std::vector<std::string> seen;
+  server.on_batch_get_counts = [&](grpc::ServerContext&, const v1::BatchGetCountsRequest& request,
+                                   v1::BatchGetCountsResponse& response) {
+    seen.assign(request.consistency_tokens().begin(), request.consistency_tokens().end());
+    for (const v1::Item& item : request.items()) *response.add_counts()->mutable_item() = item;
+    return grpc::Status::OK;
+  };
+  const Client client = Client::Connect({.target = server.target(), .read_your_writes = true});
+  REQUIRE(client.Like(1, {"post", 1}).ok());
+  REQUIRE(client.Like(2, {"post", 1}).ok());
+  REQUIRE(client.Like(3, {"reel", 1}).ok());
+  REQUIRE(client.Counts({{"reel", 1}, {"post", 1}, {"post", 2}, {"reel", 1}}).ok());
+  CHECK(seen == std::vector<std::string>{"reel1@3", "post1@2"});
+  REQUIRE(client.Counts({{"post", 1}}, {.consistency_tokens = {"mine"}}).ok());
+  CHECK(seen == std::vector<std::string>{"mine"});
+}
+
+TEST_CASE("Tokens of the items written longest ago make room") {
+  TokenCache cache(2);
+  cache.Keep({"post", 1}, "a");
+  cache.Keep({"post", 2}, "b");
+  cache.Keep({"post", 1}, "c");
+  cache.Keep({"post", 3}, "d");
+  CHECK(cache.Of({{"post", 1}, {"post", 2}, {"post", 3}}) == std::vector<std::string>{"c", "d"});
 }
 
 TEST_CASE(
@@ -393,7 +436,7 @@ TEST_CASE(
     return grpc::Status::OK;
   };
   server.SetServing(false);
-  const Client client = ConnectTo(server);
+  const Client client = Client::Connect({.target = server.target(), .wait_for_ready = false});
   CHECK(client.Like(1, {"post", 1}).error().kind == ErrorKind::kUnavailable);
   CHECK(server.calls() == 0);
   const HealthProbe probe(server.target());
@@ -427,10 +470,15 @@ TEST_CASE("One client serves many threads") {
   CHECK(right == 400);
 }
 
-TEST_CASE("The service config is JSON and says what the documentation says") {
+TEST_CASE("The service config is the published one, and says what the documentation says") {
   const boost::json::value config = boost::json::parse(kServiceConfigJson);
+  std::ifstream file("clients/service_config.json");
+  const std::string published{std::istreambuf_iterator<char>(file),
+                              std::istreambuf_iterator<char>()};
+  CHECK(config == boost::json::parse(published));
   const boost::json::value& method = config.at("methodConfig").at(0);
   CHECK(method.at("name").at(0).at("service") == "counter.v1.CounterService");
+  CHECK(method.at("waitForReady") == true);
   const boost::json::value& retry = method.at("retryPolicy");
   CHECK(retry.at("maxAttempts") == 4);
   CHECK(retry.at("initialBackoff") == "0.05s");

@@ -1,10 +1,12 @@
-// The published service config: how every client of Counter picks servers and repeats calls.
+// The published service config: how every client of Counter picks servers and repeats calls. The
+// same as clients/service_config.json, which every language's client ships; a test compares them.
 //
 // - Only UNAVAILABLE is repeated: 4 attempts in all, pauses of 50 ms doubling to 1 s (each within
 //   20 % of that), inside the call's deadline. Every method of the service is safe to repeat.
-// - Repeating stops while more than about one call in ten fails (tokens), so that a crowd of
-// clients
-//   does not press on a service that is down.
+// - A call waits, inside its deadline, while no server is ready: attempts are for servers that took
+//   the call, so that a restart of a second costs nobody an error.
+// - Repeating stops while more than about one call in ten fails (tokens), so that a crowd does not
+//   press on a service that is down.
 // - Calls go round robin over all addresses of the target, and only to those whose standard health
 //   service says that "calls" is SERVING: a server that shuts down is left alone before it refuses.
 //   One that has lost its store is called: it answers cached reads, and refuses the rest at once,
@@ -20,6 +22,7 @@ inline constexpr char kServiceConfigJson[] = R"json({
   "methodConfig": [
     {
       "name": [{"service": "counter.v1.CounterService"}],
+      "waitForReady": true,
       "retryPolicy": {
         "maxAttempts": 4,
         "initialBackoff": "0.05s",

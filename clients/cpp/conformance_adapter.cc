@@ -1,0 +1,224 @@
+// The adapter of clients/conformance/run: makes one call for each line of its input.
+#include <boost/json.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "clients/cpp/client.h"
+#include "clients/cpp/credentials.h"
+
+namespace counter::client {
+namespace {
+
+namespace json = boost::json;
+
+std::string Text(const json::object& object, const char* name) {
+  const json::value* value = object.if_contains(name);
+  return value == nullptr ? "" : std::string(value->as_string());
+}
+
+bool Flag(const json::object& object, const char* name, bool absent) {
+  const json::value* value = object.if_contains(name);
+  return value == nullptr ? absent : value->as_bool();
+}
+
+std::vector<std::string> Texts(const json::object& object, const char* name) {
+  std::vector<std::string> texts;
+  if (const json::value* value = object.if_contains(name)) {
+    for (const json::value& text : value->as_array()) texts.emplace_back(text.as_string());
+  }
+  return texts;
+}
+
+std::optional<absl::Duration> Deadline(const json::object& request) {
+  const json::value* ms = request.if_contains("deadline_ms");
+  if (ms == nullptr) return std::nullopt;
+  return absl::Milliseconds(ms->as_int64());
+}
+
+std::string Contents(const std::string& path) {
+  if (path.empty()) return "";
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+int64_t Number(const std::string& text) {
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(text, &number)) std::abort();
+  return number;
+}
+
+Item ParseItem(const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits(':', 1));
+  return {parts.at(0), Number(parts.at(1))};
+}
+
+std::vector<Item> Items(const json::object& request) {
+  std::vector<Item> items;
+  for (const std::string& text : Texts(request, "items")) items.push_back(ParseItem(text));
+  return items;
+}
+
+Client Connect(const json::object& request) {
+  Client::Options options;
+  options.target = Text(request, "target");
+  options.deadline = Deadline(request).value_or(options.deadline);
+  options.retries = Flag(request, "retries", true);
+  options.user_agent = Text(request, "user_agent");
+  options.read_your_writes = Flag(request, "read_your_writes", false);
+  if (request.contains("ca_file")) {
+    options.credentials =
+        MakeCredentials({.ca = Contents(Text(request, "ca_file")),
+                         .certificate = Contents(Text(request, "certificate_file")),
+                         .key = Contents(Text(request, "key_file")),
+                         .bearer_token = Text(request, "bearer_token")});
+  }
+  return Client::Connect(options);
+}
+
+const char* Name(Source source) {
+  switch (source) {
+    case Source::kCache:
+      return "CACHE";
+    case Source::kReplica:
+      return "REPLICA";
+    case Source::kPrimary:
+      return "PRIMARY";
+    case Source::kUnknown:
+      break;
+  }
+  return "UNKNOWN";
+}
+
+// "RATE_LIMITED" as every language's client writes it: "RateLimited".
+std::string KindName(ErrorKind kind) {
+  std::string name;
+  const std::vector<std::string> words = absl::StrSplit(ErrorKindName(kind), '_');
+  for (std::string word : words) {
+    absl::AsciiStrToLower(&word);
+    word[0] = absl::ascii_toupper(static_cast<unsigned char>(word[0]));
+    name += word;
+  }
+  return name;
+}
+
+json::object Encode(const Error& error) {
+  json::array violations;
+  for (const FieldViolation& violation : error.violations)
+    violations.push_back({{"field", violation.field}, {"description", violation.description}});
+  json::object out = {{"kind", KindName(error.kind)},  {"code", error.grpc_code},
+                      {"reason", error.reason},        {"message", error.message},
+                      {"violations", violations},      {"quota", nullptr},
+                      {"retry_after_ms", nullptr},     {"not_applied", error.not_applied},
+                      {"request_id", error.request_id}};
+  if (error.quota.has_value())
+    out["quota"] = {{"subject", error.quota->subject}, {"description", error.quota->description}};
+  if (error.retry_after.has_value())
+    out["retry_after_ms"] = absl::ToInt64Milliseconds(*error.retry_after);
+  return out;
+}
+
+// LikeReply, UnlikeReply and Applied.
+template <class Reply>
+json::object Encode(const Reply& reply) {
+  return {{"changed", reply.changed},
+          {"count", absl::StrCat(reply.count)},
+          {"consistency_token", reply.consistency_token}};
+}
+
+json::object Encode(const ItemCount& count) {
+  return {{"item", absl::StrCat(count.item.type, ":", count.item.id)},
+          {"count", absl::StrCat(count.count)},
+          {"source", Name(count.source)},
+          {"as_of_ms", absl::ToUnixMillis(count.as_of)},
+          {"consistency_token", count.consistency_token}};
+}
+
+json::object Encode(const WriteLikesReply& reply) {
+  json::array results;
+  for (const Result<Applied>& result : reply.results) {
+    if (result.ok())
+      results.push_back(Encode(*result));
+    else
+      results.push_back(json::object{{"error", Encode(result.error())}});
+  }
+  return {{"results", results}};
+}
+
+json::object Encode(const CountReply& reply) { return Encode(reply.count); }
+
+json::object Encode(const CountsReply& reply) {
+  json::array counts;
+  for (const ItemCount& count : reply.counts) counts.push_back(Encode(count));
+  return {{"counts", counts}};
+}
+
+json::object Encode(const HasLikedReply& reply) {
+  json::array liked;
+  for (const bool one : reply.liked) liked.push_back(one);
+  return {{"liked", liked},
+          {"source", Name(reply.source)},
+          {"as_of_ms", absl::ToUnixMillis(reply.as_of)}};
+}
+
+template <class Reply>
+json::object Answer(const Result<Reply>& result) {
+  if (!result.ok()) return {{"error", Encode(result.error())}};
+  json::object reply = Encode(*result);
+  reply["request_id"] = result->request_id;
+  return {{"reply", reply}};
+}
+
+json::object Call(const Client& client, const json::object& request) {
+  const std::string method = Text(request, "call");
+  const CallOptions call = {.deadline = Deadline(request),
+                            .request_id = Text(request, "request_id"),
+                            .traceparent = Text(request, "traceparent")};
+  const ReadOptions read = {.consistency = Text(request, "consistency") == "STRONG"
+                                               ? Consistency::kStrong
+                                               : Consistency::kCached,
+                            .consistency_tokens = Texts(request, "tokens")};
+  if (method == "write_likes") {
+    std::vector<Mutation> mutations;
+    for (const json::value& value : request.at("mutations").as_array()) {
+      const json::object& mutation = value.as_object();
+      mutations.push_back({Number(Text(mutation, "user")), ParseItem(Text(mutation, "item")),
+                           Text(mutation, "action") == "LIKE" ? Action::kLike : Action::kUnlike});
+    }
+    return Answer(client.WriteLikes(mutations, call));
+  }
+  if (method == "counts") return Answer(client.Counts(Items(request), read, call));
+  if (method == "count") return Answer(client.Count(ParseItem(Text(request, "item")), read, call));
+  const int64_t user = Number(Text(request, "user"));
+  if (method == "has_liked") return Answer(client.HasLiked(user, Items(request), read, call));
+  const Item item = ParseItem(Text(request, "item"));
+  if (method == "like") return Answer(client.Like(user, item, call));
+  return Answer(client.Unlike(user, item, call));
+}
+
+void Run() {
+  std::optional<Client> client;
+  for (std::string line; std::getline(std::cin, line);) {
+    const json::value request = json::parse(line);
+    if (Text(request.as_object(), "call") == "connect") {
+      client.reset();
+      client.emplace(Connect(request.as_object()));
+      std::cout << R"({"reply": {}})" << std::endl;
+    } else {
+      std::cout << json::serialize(Call(*client, request.as_object())) << std::endl;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace counter::client
+
+int main() { counter::client::Run(); }
