@@ -1,0 +1,22 @@
+"""The client of Counter: who likes what, and how often it is liked; over gRPC.
+
+    with counter_client.Client("dns:///counter:50051") as likes:
+        print(likes.like(123, ("post", 456)).count)
+"""
+
+from ._calls import VERSION as __version__
+from ._calls import service_config
+from .aio import AsyncClient
+from .client import Client
+from .errors import (Cancelled, CounterError, DeadlineExceeded, FailedPrecondition, FieldViolation, Internal,
+                     InvalidArgument, NotFound, OutOfRange, Overloaded, PermissionDenied, QuotaViolation, RateLimited,
+                     ResourceExhausted, Unauthenticated, Unavailable, Unimplemented)
+from .types import (Action, Consistency, Count, Counts, Item, Liked, Mutation, Source, Tls, WriteResults, Written)
+
+__all__ = [
+    "Action", "AsyncClient", "Cancelled", "Client", "Consistency", "Count", "CounterError", "Counts",
+    "DeadlineExceeded", "FailedPrecondition", "FieldViolation", "Internal", "InvalidArgument", "Item", "Liked",
+    "Mutation", "NotFound", "OutOfRange", "Overloaded", "PermissionDenied", "QuotaViolation", "RateLimited",
+    "ResourceExhausted", "Source", "Tls", "Unauthenticated", "Unavailable", "Unimplemented", "WriteResults", "Written",
+    "__version__", "service_config",
+]

@@ -1,0 +1,86 @@
+"""Client: the like counter from Python, blocking. AsyncClient (aio.py) is the same for asyncio."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Optional, Sequence, Tuple, Union, cast
+
+import grpc
+
+from . import errors
+from ._calls import Call, Calls
+from .types import Consistency, Count, Counts, Item, Liked, Mutation, Tls, WriteResults, Written
+from .v1 import counter_pb2_grpc
+
+AnyItem = Union[Item, Tuple[str, int]]
+
+
+class Client:
+    """One client for a whole program: it owns one channel, which any number of threads may share.
+
+    Every call takes, by name: `deadline` in seconds, all attempts and pauses included (default: the client's);
+    `request_id`, 1 to 64 characters of [A-Za-z0-9._-], which names the call in the server's logs; `traceparent`, the
+    W3C trace context to pass on. Reads also take `consistency` and `consistency_tokens`, tokens of earlier answers
+    about items of the call: the answer includes the writes that they name. A failed call raises a CounterError.
+    Every call may be repeated with the effect of one, and UNAVAILABLE is repeated by the client itself.
+    """
+
+    def __init__(self, target: str = "127.0.0.1:50051", *, deadline: float = 2.0, retries: bool = True,
+                 user_agent: str = "", tls: Optional[Tls] = None, bearer_token: Optional[str] = None,
+                 read_your_writes: bool = False) -> None:
+        """Never blocks: connections are made when calls need them, and made again when they break.
+
+        retries=False: one attempt a call, which fails at once where no server is ready. user_agent is put before
+        this client's own ("feed/1.2"). bearer_token needs tls. read_your_writes: the client keeps the tokens of
+        its writes (of the last 10,000 items) and passes them to reads that come without tokens.
+        """
+        self._calls = Calls(deadline, retries, user_agent, tls, bearer_token, read_your_writes)
+        if self._calls.credentials is None:
+            self._channel = grpc.insecure_channel(target, self._calls.options)
+        else:
+            self._channel = grpc.secure_channel(target, self._calls.credentials, self._calls.options)
+        self._stub: Any = cast(Any, counter_pb2_grpc.CounterServiceStub)(self._channel)
+
+    def like(self, user_id: int, item: AnyItem, **options: Any) -> Written:
+        """Makes the user like the item."""
+        return cast(Written, self._run(self._calls.like(user_id, item, options)))
+
+    def unlike(self, user_id: int, item: AnyItem, **options: Any) -> Written:
+        """Takes a like back."""
+        return cast(Written, self._run(self._calls.unlike(user_id, item, options)))
+
+    def write_likes(self, mutations: Iterable[Mutation], **options: Any) -> WriteResults:
+        """Up to 1000 likes and unlikes; each has a result of its own."""
+        return cast(WriteResults, self._run(self._calls.write_likes(mutations, options)))
+
+    def count(self, item: AnyItem, *, consistency: Consistency = Consistency.CACHED,
+              consistency_tokens: Sequence[str] = (), **options: Any) -> Count:
+        """How many users like the item. Takes at most one token."""
+        return cast(Count, self._run(self._calls.count(item, consistency, consistency_tokens, options)))
+
+    def counts(self, items: Iterable[AnyItem], *, consistency: Consistency = Consistency.CACHED,
+               consistency_tokens: Sequence[str] = (), **options: Any) -> Counts:
+        """How many users like each of up to 1000 items, which may repeat."""
+        return cast(Counts, self._run(self._calls.counts(items, consistency, consistency_tokens, options)))
+
+    def has_liked(self, user_id: int, items: Iterable[AnyItem], *, consistency: Consistency = Consistency.CACHED,
+                  consistency_tokens: Sequence[str] = (), **options: Any) -> Liked:
+        """Which of up to 1000 items, which may repeat, the user likes."""
+        return cast(Liked, self._run(self._calls.has_liked(user_id, items, consistency, consistency_tokens, options)))
+
+    def close(self) -> None:
+        """Calls that are running end as Cancelled."""
+        self._channel.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def _run(self, call: Call) -> Any:
+        try:
+            reply, rpc = getattr(self._stub, call.method).with_call(
+                call.request, timeout=call.timeout, metadata=call.metadata)
+        except grpc.RpcError as failed:
+            raise errors.of_call(failed) from None
+        return call.decode(reply, errors.by_key(rpc.initial_metadata()).get("x-request-id", ""))
