@@ -1,0 +1,114 @@
+// Makes the calls that clients/conformance/run asks for, one a line.
+"use strict";
+const { readFileSync } = require("node:fs");
+const readline = require("node:readline");
+const counter = require("..");
+
+const read = (path) => path && readFileSync(path);
+
+function connect(asked) {
+  const tls = asked.ca_file && {
+    ca: read(asked.ca_file),
+    certificate: read(asked.certificate_file),
+    key: read(asked.key_file),
+  };
+  return new counter.Client(asked.target, {
+    deadlineMs: asked.deadline_ms,
+    retries: asked.retries,
+    userAgent: asked.user_agent,
+    bearerToken: asked.bearer_token,
+    readYourWrites: asked.read_your_writes,
+    tls,
+  });
+}
+
+function item(text) {
+  const [type, id] = text.split(":");
+  return { type, id: BigInt(id) };
+}
+
+function call(client, asked) {
+  const options = {
+    deadlineMs: asked.deadline_ms,
+    requestId: asked.request_id,
+    traceparent: asked.traceparent,
+    consistency: asked.consistency,
+    consistencyTokens: asked.tokens,
+  };
+  switch (asked.call) {
+    case "like":
+      return client.like(BigInt(asked.user), item(asked.item), options);
+    case "unlike":
+      return client.unlike(BigInt(asked.user), item(asked.item), options);
+    case "write_likes":
+      return client.writeLikes(
+        asked.mutations.map((m) => ({ userId: BigInt(m.user), item: item(m.item), action: m.action })),
+        options,
+      );
+    case "count":
+      return client.count(item(asked.item), options);
+    case "counts":
+      return client.counts(asked.items.map(item), options);
+    default:
+      return client.hasLiked(BigInt(asked.user), asked.items.map(item), options);
+  }
+}
+
+const integer = (value) => {
+  if (typeof value !== "bigint") throw new TypeError(`expected a bigint, got ${value}`);
+  return String(value);
+};
+
+function encoded(reply) {
+  if (reply instanceof counter.CounterError) return { error: failure(reply) };
+  const out = { request_id: reply.requestId };
+  if ("changed" in reply) out.changed = reply.changed;
+  if ("count" in reply) out.count = integer(reply.count);
+  if ("consistencyToken" in reply) out.consistency_token = reply.consistencyToken;
+  if ("item" in reply) out.item = `${reply.item.type}:${integer(reply.item.id)}`;
+  if ("source" in reply) out.source = reply.source;
+  if ("asOf" in reply) out.as_of_ms = reply.asOf.getTime();
+  if ("liked" in reply) out.liked = reply.liked;
+  if ("results" in reply) out.results = reply.results.map(encoded);
+  if ("counts" in reply) out.counts = reply.counts.map(encoded);
+  return out;
+}
+
+function failure(error) {
+  if (!(error instanceof counter[error.kind])) return { kind: `no ${error.kind}` };
+  return {
+    kind: error.kind,
+    code: error.code,
+    reason: error.reason,
+    message: error.message,
+    violations: error.violations,
+    quota: error.quota ?? null,
+    retry_after_ms: error.retryAfterMs === undefined ? null : Math.round(error.retryAfterMs),
+    not_applied: error.notApplied,
+    request_id: error.requestId,
+  };
+}
+
+async function run() {
+  let client;
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    const asked = JSON.parse(line);
+    let answer;
+    try {
+      if (asked.call === "connect") {
+        client?.close();
+        client = connect(asked);
+        answer = { reply: {} };
+      } else {
+        answer = { reply: encoded(await call(client, asked)) };
+      }
+    } catch (error) {
+      if (!(error instanceof counter.CounterError)) throw error;
+      answer = { error: failure(error) };
+    }
+    process.stdout.write(JSON.stringify(answer) + "\n");
+  }
+  client?.close();
+}
+
+run();
