@@ -1,14 +1,13 @@
 // Connection: one connection to PostgreSQL, in pipeline mode, on an Asio loop.
 //
-// Use it through a Link, which keeps one alive. It is the only file that knows libpq. It decides
-// nothing: what a result belongs to says pipeline_ledger.h, what an error means sqlstate.h, whether
-// the session is fit session_check.h.
+// Use it through a Link, which keeps one alive. It waits for the socket and sees to the order of
+// things, and decides nothing: what a result belongs to says sent_units.h, what an error means
+// sqlstate.h, whether the session is fit session_check.h. libpq is behind driver.h.
 //
 // - It never blocks its loop: names are resolved by Asio, the socket is read whenever there is
 //   something to read, while it writes too, and libpq is asked for a result only when it has one.
 // - A unit is sent with a sync behind it and is a transaction. Units may be sent before earlier
-// ones
-//   were answered; every one is answered in order, by a reply or by the loss of the link.
+//   ones were answered; every one is answered in order, by a reply or by the loss of the link.
 // - With a session of its own it sets at the start: synchronous_commit, plan_cache_mode and the
 //   limits of time, and prepares the statements. Through a pooler it names no statement and sends
 //   the settings with each unit. It notices a pooler by itself where that shows (session_check.h).
@@ -28,11 +27,10 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "storage/postgres/pipeline_ledger.h"
+#include "storage/postgres/sent_units.h"
 #include "storage/postgres/session_check.h"
 #include "storage/postgres/sqlstate.h"
-#include "storage/postgres/statements.h"
-#include "storage/postgres/table.h"
+#include "storage/postgres/statement.h"
 
 namespace counter::postgres {
 
@@ -49,13 +47,6 @@ struct ConnectionOptions {
   absl::Duration tcp_timeout = absl::Seconds(5);
 };
 
-// What became of a unit. tables[i] is of its i-th statement if it was committed.
-struct UnitReply {
-  UnitFate fate = UnitFate::kUnknown;
-  std::vector<Table> tables;
-  ServerError error;  // Why it was not committed, or not known to be.
-};
-
 struct ConnectReply {
   std::optional<ServerError> error;  // Absent: connected.
   SessionFacts facts;                // What the session says about itself, if connected.
@@ -64,7 +55,7 @@ struct ConnectReply {
 class Connection {
  public:
   using ConnectDone = absl::AnyInvocable<void(ConnectReply)>;
-  using UnitDone = absl::AnyInvocable<void(UnitReply)>;
+  using UnitDone = postgres::UnitDone;
   using Lost = absl::AnyInvocable<void(ServerError)>;
 
   static std::shared_ptr<Connection> Make(boost::asio::io_context& loop, ConnectionOptions options);

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "base/call_limits.h"
 #include "storage/postgres/link.h"
-#include "storage/postgres/statements.h"
+#include "storage/postgres/statement.h"
 #include "storage/postgres/table.h"
 
 namespace counter::postgres {

@@ -24,6 +24,7 @@
 #include "storage/cache_outbox.h"
 #include "storage/like.h"
 #include "storage/postgres/link.h"
+#include "storage/postgres/unit_statements.h"
 #include "storage/store_observer.h"
 #include "storage/write_combiner.h"
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/error.h"
+#include "storage/postgres/session_statements.h"
 
 namespace counter::postgres {
 namespace {

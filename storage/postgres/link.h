@@ -24,7 +24,7 @@
 #include "storage/postgres/connection.h"
 #include "storage/postgres/link_state.h"
 #include "storage/postgres/session_check.h"
-#include "storage/postgres/statements.h"
+#include "storage/postgres/statement.h"
 
 namespace counter::postgres {
 

@@ -18,7 +18,7 @@
 #include "storage/like_store.h"
 #include "storage/postgres/link.h"
 #include "storage/postgres/read_batcher.h"
-#include "storage/postgres/statements.h"
+#include "storage/postgres/read_statements.h"
 
 namespace counter::postgres {
 

@@ -1,8 +1,12 @@
-#include "storage/postgres/statements.h"
-
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "storage/postgres/binary.h"
+#include "storage/postgres/outbox_statements.h"
+#include "storage/postgres/prepared_statements.h"
+#include "storage/postgres/read_statements.h"
+#include "storage/postgres/session_statements.h"
+#include "storage/postgres/unit_statements.h"
 
 namespace counter::postgres {
 namespace {

@@ -17,8 +17,6 @@
 #ifndef COUNTER_STORAGE_POSTGRES_STORE_H_
 #define COUNTER_STORAGE_POSTGRES_STORE_H_
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,58 +26,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "storage/cache_outbox.h"
-#include "storage/durability.h"
 #include "storage/like_store.h"
+#include "storage/postgres/store_options.h"
 #include "storage/stale_outbox.h"
-#include "storage/store_observer.h"
 
 namespace counter::postgres {
 
-struct StoreOptions {
-  // postgresql://user:password@host/database?pgbouncer=true; see database_url.h.
-  std::string url;
-  std::vector<ItemType> item_types;  // Each must have been migrated.
-  Durability durability = Durability::kLocal;
-  std::string application_name = "counterd";
-
-  int lanes = 2;                // Connections that write.
-  int batch_rows_max = 300;     // Of one statement.
-  int units_in_flight_max = 2;  // Of one lane.
-  int mutations_max = 100'000;  // Taken and not ended, of one lane.
-  int read_keys_max = 200'000;  // Taken and not ended, of each kind of read.
-
-  absl::Duration statement_timeout = absl::Seconds(5);
-  absl::Duration lock_timeout = absl::Seconds(1);
-  absl::Duration audit_timeout = absl::Minutes(30);
-  int audits_max = 16;  // Taken and not ended; the same of calls to the outbox.
-  absl::Duration tcp_timeout = absl::Seconds(5);
-  absl::Duration unavailable_after = absl::Seconds(1);
-  // How long Open() waits for the first connections.
-  absl::Duration open_wait = absl::Seconds(5);
-
-  // Tells an operator what happened; called on the store's thread. May be empty.
-  std::function<void(const std::string& text)> say;
-  // Told of the store's work. May be null; must outlive the store.
-  StoreObserver* observer = nullptr;
-};
-
-// What the store has done so far, summed over lanes. For metrics.
-struct StoreStats {
-  int64_t units = 0;      // Transactions that wrote.
-  int64_t rows = 0;       // In them.
-  int64_t mutations = 0;  // That those rows answered.
-  int64_t retries = 0;
-  int64_t rejected = 0;
-  int64_t unknown = 0;
-  int64_t dropped =
-      0;  // Mutations whose deadline came, or whose caller went, before they were sent.
-  int64_t read_statements = 0;
-  int64_t read_keys_asked = 0;
-  int64_t read_keys_read = 0;
-};
-
-class Table;
-struct StatementCall;
+class StoreLoop;
 
 class PostgresStore final : public LikeStore, public CacheOutbox, public StaleOutbox {
  public:
@@ -110,14 +63,8 @@ class PostgresStore final : public LikeStore, public CacheOutbox, public StaleOu
   StoreStats Stats() const;
 
  private:
-  class Impl;
-  // Recounts may be long: the outbox has a connection of its own.
-  enum class ErrandKind { kAudit, kOutbox };
-  Task<absl::StatusOr<std::vector<Table>>> RunErrand(ErrandKind kind,
-                                                     std::vector<StatementCall> calls,
-                                                     CallLimits limits);
-  explicit PostgresStore(std::unique_ptr<Impl> impl);
-  const std::unique_ptr<Impl> impl_;
+  explicit PostgresStore(std::unique_ptr<StoreLoop> loop);
+  const std::unique_ptr<StoreLoop> loop_;
 };
 
 }  // namespace counter::postgres

@@ -1,0 +1,165 @@
+// StoreLoop: the thread of a PostgresStore and all that lives on it: lanes, reader, errands, the
+// calls that are open, and the clock that ends what has waited too long.
+//
+// Use it through PostgresStore, which lets calls in with Enter() and brings them here with Post().
+//
+// Threads: as its sections say. Ownership: the observer and the listener outlive it.
+#ifndef COUNTER_STORAGE_POSTGRES_STORE_LOOP_H_
+#define COUNTER_STORAGE_POSTGRES_STORE_LOOP_H_
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/call_limits.h"
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/task.h"
+#include "storage/cache_outbox.h"
+#include "storage/like.h"
+#include "storage/postgres/database_url.h"
+#include "storage/postgres/errands.h"
+#include "storage/postgres/lane.h"
+#include "storage/postgres/link.h"
+#include "storage/postgres/open_calls.h"
+#include "storage/postgres/reader.h"
+#include "storage/postgres/session_statements.h"
+#include "storage/postgres/statement.h"
+#include "storage/postgres/store_options.h"
+#include "storage/write_combiner.h"
+
+namespace counter::postgres {
+
+class StoreLoop final : public Lane::Host {
+ public:
+  // Recounts may be long: the outbox has a connection of its own.
+  enum class ErrandKind { kAudit, kOutbox };
+
+  explicit StoreLoop(StoreOptions options, const DatabaseUrl& url);
+  ~StoreLoop() override { Stop(); }
+
+  // Starts the thread, and waits for the first connections as long as the options say. An error if
+  // the database is not fit and will not be until somebody changes something.
+  absl::Status Start();
+  // Ends the calls that are in, and the thread. May be called again.
+  void Stop();
+
+  // Lets a call in; false after Stop(). Each true is followed by one Post().
+  bool Enter() {
+    MutexLock lock(gate_);
+    if (stopped_) return false;
+    ++entering_;
+    return true;
+  }
+  template <class Work>
+  void Post(Work work) {
+    boost::asio::post(loop_, std::move(work));
+    MutexLock lock(gate_);
+    if (--entering_ == 0) all_entered_.NotifyAll();
+  }
+
+  // ---- On the loop's thread.
+
+  void Apply(std::vector<Mutation> mutations, CallLimits limits,
+             Resumer<OpenCalls::Results> resume);
+  Reader& reader() { return *reader_; }
+  void ReadsPushed() {
+    reader_->Pump();
+    Busy();
+  }
+  void RunErrand(ErrandKind kind, std::vector<StatementCall> calls, const CallLimits& limits,
+                 Errands::Done done);
+  StatementCall AuditLimits() const {
+    return SetForTransaction(options_.audit_timeout, options_.lock_timeout);
+  }
+
+  // ---- On any thread.
+
+  void SetListener(OutboxListener* listener) {
+    MutexLock lock(listener_mutex_);
+    listener_ = listener;
+  }
+  void Acknowledge(const OutboxRow& row);
+
+  std::string Timeline() const {
+    MutexLock lock(seen_mutex_);
+    return timeline_;
+  }
+  absl::Status Health() const {
+    MutexLock lock(seen_mutex_);
+    return health_;
+  }
+  StoreStats Stats() const {
+    MutexLock lock(seen_mutex_);
+    return stats_;
+  }
+
+  // ---- Of the lanes.
+
+  void MutationsEnded(std::vector<EndedMutation> ended) override;
+  void BatchCommitted(const OutboxRow& row, const std::vector<ChangedItem>& changed) override;
+
+ private:
+  // All members are the loop thread's but those that a mutex guards.
+  Link::Options LinkOptions(const std::string& name, int number, bool probe);
+  Lane& LaneOf(const Item& item) {
+    return *lanes_[static_cast<size_t>(BucketOf(item)) * lanes_.size() / kBuckets];
+  }
+
+  void Busy();
+  void ArmTick(absl::Duration wait);
+  void Tick();
+  void EndExpired(MonotonicTime now);
+  void EndUnserved(MonotonicTime now);
+  bool ServerSilent(MonotonicTime now) const;
+  void Look();
+  std::vector<const Link*> Links() const;
+  bool idle() const;
+
+  const StoreOptions options_;
+  const DatabaseUrl url_;
+  boost::asio::io_context loop_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> working_{
+      loop_.get_executor()};
+  boost::asio::steady_timer tick_{loop_};
+  bool tick_is_busy_ = false;
+  int ticks_ = 0;
+  bool stopping_ = false;
+
+  OpenCalls calls_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unique_ptr<Reader> reader_;
+  std::unique_ptr<Errands> audits_;  // Null before the first.
+  std::unique_ptr<Errands> outbox_;
+
+  Mutex gate_;
+  CondVar all_entered_;
+  bool stopped_ ABSL_GUARDED_BY(gate_) = false;
+  int entering_ ABSL_GUARDED_BY(gate_) = 0;
+
+  Mutex listener_mutex_;
+  OutboxListener* listener_ ABSL_GUARDED_BY(listener_mutex_) = nullptr;
+
+  mutable Mutex seen_mutex_;
+  CondVar seen_changed_;
+  absl::Status health_ ABSL_GUARDED_BY(seen_mutex_);
+  std::string timeline_ ABSL_GUARDED_BY(seen_mutex_) = "unknown";
+  bool refused_ ABSL_GUARDED_BY(seen_mutex_) = false;  // Lasting.
+  StoreStats stats_ ABSL_GUARDED_BY(seen_mutex_);
+
+  std::thread thread_;
+};
+
+}  // namespace counter::postgres
+
+#endif  // COUNTER_STORAGE_POSTGRES_STORE_LOOP_H_
