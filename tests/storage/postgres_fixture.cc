@@ -116,6 +116,11 @@ std::vector<AuditFinding> Findings(LikeStore& store) {
   return findings;
 }
 
+void RequireSound(LikeStore& store, const PostgresServer& server) {
+  CHECK(Findings(store).empty());
+  CHECK(BadWords(server) == "");
+}
+
 std::string BadWords(const PostgresServer& server) {
   const std::string log = server.Log();
   std::string bad;

@@ -49,6 +49,10 @@ Mutation UnlikeOf(int64_t user, int64_t item);
 absl::StatusOr<ItemCount> CountOf(LikeStore& store, int64_t item,
                                   absl::Duration within = absl::Seconds(20));
 
+// Fails the case unless counts and digests equal the likes that are stored, and the server's log
+// names no deadlock and no misuse.
+void RequireSound(LikeStore& store, const PostgresServer& server);
+
 // Audits everything; the findings.
 std::vector<AuditFinding> Findings(LikeStore& store);
 
