@@ -62,6 +62,8 @@ class Admission {
   // From now on every call is refused with SHUTTING_DOWN.
   void StopAdmitting() { stopped_.store(true, std::memory_order_relaxed); }
 
+  bool admitting() const { return !stopped_.load(std::memory_order_relaxed); }
+
   // OK, and the call is in flight until Leave(); or why it cannot be let in, marked as not applied.
   absl::Status Enter(const CallLimits& limits);
   // Requires that Enter() was OK for this call, and that it has not left.

@@ -97,6 +97,7 @@ class LocalBackends final : public Backends {
                         readings);
     return readings;
   }
+  std::optional<bool> RedisAnswers() const override { return std::nullopt; }
   void Stop() override { opened_.store->Stop(); }
 
  private:
@@ -175,6 +176,7 @@ class RedisBackends final : public Backends {
     AppendLocalReadings({{"rate_limiter", stats.limiter_fallback}}, readings);
     return readings;
   }
+  std::optional<bool> RedisAnswers() const override { return caches_.connection().usable(); }
 
   void Stop() override {
     if (stopped_) return;

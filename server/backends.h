@@ -14,6 +14,7 @@
 #define COUNTER_SERVER_BACKENDS_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ class Backends {
 
   // What the caches and their upkeep count about themselves, as they stand now.
   virtual std::vector<MetricReading> Readings() const = 0;
+
+  // Whether Redis answers just now; none if it is not used. Any thread.
+  virtual std::optional<bool> RedisAnswers() const = 0;
 
   // Ends everything, caches first. Requires that nobody calls any more.
   virtual void Stop() = 0;

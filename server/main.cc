@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@
 #include "server/counter_proto.h"
 #include "server/counter_rpc.h"
 #include "server/counter_service.h"
+#include "server/gateway.h"
 #include "server/http/http_server.h"
 #include "server/http/operator_routes.h"
 #include "server/log/log_writer.h"
@@ -88,6 +90,7 @@ class Counterd {
  private:
   absl::Status Start(const LogWriter& log);
   absl::Status StartOperatorListener();
+  absl::Status StartGateway();
   absl::Status SayReady() const;
   void Drain();
   void SendCallersAway(absl::Duration budget);
@@ -108,6 +111,7 @@ class Counterd {
   rpc::ReflectionService reflection_;
   std::unique_ptr<rpc::Server> rpc_server_;
   std::unique_ptr<http::HttpServer> operator_listener_;
+  std::unique_ptr<Gateway> gateway_;
   std::unique_ptr<Readiness> readiness_;
 };
 
@@ -157,6 +161,7 @@ absl::Status Counterd::Start(const LogWriter& log) {
     health_.Set(kServiceName, ready);
   });
   if (absl::Status started = StartOperatorListener(); !started.ok()) return started;
+  if (absl::Status started = StartGateway(); !started.ok()) return started;
   return SayReady();
 }
 
@@ -176,16 +181,29 @@ absl::Status Counterd::StartOperatorListener() {
   return operator_listener_->Start();
 }
 
+absl::Status Counterd::StartGateway() {
+  if (!config_.http_listen.has_value()) return absl::OkStatus();
+  gateway_ = std::make_unique<Gateway>(Gateway::Parts{
+      config_, *service_, *admission_, metrics_, [this] {
+        return Gateway::Dependencies{backends_->store().Health().ok(), backends_->RedisAnswers()};
+      }});
+  return gateway_->Start();
+}
+
 absl::Status Counterd::SayReady() const {
   std::vector<std::pair<std::string, std::string>> listeners;
   listeners.emplace_back("grpc", Address(config_.grpc_listen, rpc_server_->port()));
   if (operator_listener_ != nullptr) {
     listeners.emplace_back("metrics", Address(*config_.metrics_listen, operator_listener_->port()));
   }
+  const std::string http =
+      gateway_ == nullptr ? "off" : Address(*config_.http_listen, gateway_->port());
+  if (gateway_ != nullptr) listeners.emplace_back("http", http);
   Log(LogLevel::kInfo, "Counter is serving.",
       {{"version", kVersion},
        {"grpc", listeners[0].second},
-       {"metrics", listeners.size() > 1 ? listeners[1].second : "off"},
+       {"http", http},
+       {"metrics", operator_listener_ != nullptr ? listeners[1].second : "off"},
        {"data_dir", config_.data_dir},
        {"settings", summary_}});
   return config_.ready_file.empty() ? absl::OkStatus()
@@ -201,8 +219,14 @@ void Counterd::Drain() {
     readiness_->Stop();
     SendCallersAway(config_.drain);
   }
-  const absl::Duration left = Between(Clock::System().MonotonicNow(), end);
-  if (rpc_server_ != nullptr) rpc_server_->Drain(std::max(left, absl::ZeroDuration()));
+  const absl::Duration left =
+      std::max(Between(Clock::System().MonotonicNow(), end), absl::ZeroDuration());
+  std::thread gateway_drain([this, left] {
+    if (gateway_ != nullptr) gateway_->Drain(left);
+  });
+  if (rpc_server_ != nullptr) rpc_server_->Drain(left);
+  gateway_drain.join();
+  if (gateway_ != nullptr) gateway_->Stop();
   if (operator_listener_ != nullptr) operator_listener_->Stop();
   if (backends_ != nullptr) backends_->Stop();
 }

@@ -41,8 +41,9 @@ using NamedItemTypes = std::vector<std::pair<std::string, ItemType>>;
 struct Config {
   // Listeners.
   ListenAddress grpc_listen;
-  std::optional<ListenAddress> http_listen;
+  std::optional<ListenAddress> http_listen;     // None: no REST.
   std::optional<ListenAddress> metrics_listen;  // None: no /metrics and /health.
+  int http_connections_max = 0;
   bool reflection = false;
 
   // Likes.

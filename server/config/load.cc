@@ -226,9 +226,6 @@ absl::StatusOr<LoadedConfig> LoadConfig(const ConfigSources& sources,
   if (!faults.empty()) return Refusal(faults);
 
   loaded.warnings = NearMisses(sources.environment);
-  if (loaded.config.http_listen.has_value()) {
-    loaded.warnings.push_back("HTTP_LISTEN is set, but this version serves no REST: ignored.");
-  }
   if (loaded.config.durability == Durability::kUnsafe) {
     loaded.warnings.push_back(
         loaded.config.database_url.has_value()

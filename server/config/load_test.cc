@@ -41,7 +41,7 @@ TEST_CASE("with no source at all every setting has its default") {
   REQUIRE(loaded.ok());
   const Config& config = loaded->config;
   CHECK(config.grpc_listen.ToString() == "127.0.0.1:50051");
-  CHECK(config.http_listen == std::nullopt);
+  CHECK(config.http_listen == ListenAddress{"127.0.0.1", 8000});
   CHECK(config.metrics_listen->ToString() == "127.0.0.1:9090");
   CHECK(config.reflection);
   CHECK(config.item_types ==
@@ -221,13 +221,15 @@ TEST_CASE("durability that may lose likes is taken with a warning") {
       std::vector<std::string>{"DURABILITY is unsafe: acknowledged likes may be lost in a crash."});
 }
 
-TEST_CASE("a REST address is taken with a warning") {
+TEST_CASE("REST is on the loopback's port 8000 unless it is moved or switched off") {
   ConfigSources sources;
+  CHECK(LoadConfig(sources)->config.http_listen->ToString() == "127.0.0.1:8000");
   sources.environment = {{"HTTP_LISTEN", "127.0.0.1:8080"}};
-  const absl::StatusOr<LoadedConfig> loaded = LoadConfig(sources);
-  REQUIRE(loaded.ok());
-  CHECK(loaded->config.http_listen->ToString() == "127.0.0.1:8080");
-  CHECK(loaded->warnings.size() == 1);
+  CHECK(LoadConfig(sources)->config.http_listen->ToString() == "127.0.0.1:8080");
+  sources.environment = {{"HTTP_LISTEN", ""}};
+  const absl::StatusOr<LoadedConfig> off = LoadConfig(sources);
+  CHECK_FALSE(off->config.http_listen.has_value());
+  CHECK(off->warnings.empty());
 }
 
 }  // namespace

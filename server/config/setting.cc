@@ -24,9 +24,17 @@ std::vector<Setting> MakeSettings() {
       {.name = "HTTP_LISTEN",
        .group = "Listeners",
        .field = &Config::http_listen,
-       .default_text = "",
-       .help = "Where the REST service listens. This version serves none: a value is answered by a "
-               "warning at start."},
+       .default_text = "127.0.0.1:8000",
+       .help = "Where REST and /health are served over HTTP. Empty: nowhere."},
+      {.name = "HTTP_CONNECTIONS_MAX",
+       .group = "Listeners",
+       .field = &Config::http_connections_max,
+       .default_text = "1024",
+       .min = 1,
+       .max = 100'000,
+       .unit = "connections",
+       .help = "Connections to HTTP_LISTEN that may be open. A further one takes the place of the "
+               "one that has been idle longest; if none is idle it is closed at once."},
       {.name = "METRICS_LISTEN",
        .group = "Listeners",
        .field = &Config::metrics_listen,
@@ -238,7 +246,8 @@ std::vector<Setting> MakeSettings() {
        .field = &Config::ready_file,
        .default_text = "",
        .help = "A file to write, whole and by rename, when the server is ready: lines "
-               "`grpc=HOST:PORT` and `metrics=HOST:PORT`. For supervisors and tests."},
+               "`grpc=HOST:PORT`, `http=HOST:PORT` and `metrics=HOST:PORT`. For supervisors and "
+               "tests."},
       {.name = "CONFIG_FILE",
        .group = "Operations",
        .field = &Config::config_file,

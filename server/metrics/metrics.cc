@@ -213,12 +213,20 @@ std::vector<MetricFamily> Metrics::Collect() const {
   return all;
 }
 
-std::string Metrics::Expose() {
+void Metrics::OnCollect(std::function<void(std::vector<MetricFamily>&)> collect) {
+  MutexLock lock(scrape_mutex_);
+  collect_ = std::move(collect);
+}
+
+std::vector<MetricFamily> Metrics::Gather() {
   MutexLock lock(scrape_mutex_);
   for (const std::function<void()>& refresh : refreshes_) refresh();
   std::vector<MetricFamily> all = Collect();
   for (const auto& read : readers_) AppendReadings(read(), all);
-  return prometheus::TextSerializer().Serialize(all);
+  if (collect_ != nullptr) collect_(all);
+  return all;
 }
+
+std::string Metrics::Expose() { return prometheus::TextSerializer().Serialize(Gather()); }
 
 }  // namespace counter

@@ -141,6 +141,13 @@ class Metrics {
   // has the same series. It must not block for long. Before the first scrape only.
   void AddReadings(std::function<std::vector<MetricReading>()> read);
 
+  // Adds families that another room collects to every scrape, until it is called with null. One at
+  // a time: a second call replaces the first.
+  void OnCollect(std::function<void(std::vector<prometheus::MetricFamily>&)> collect);
+
+  // All of it as Prometheus' own type.
+  std::vector<prometheus::MetricFamily> Gather();
+
   // All of it in the text format 0.0.4 of Prometheus.
   std::string Expose();
   static constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -171,6 +178,8 @@ class Metrics {
   Mutex scrape_mutex_;
   std::vector<std::function<void()>> refreshes_ ABSL_GUARDED_BY(scrape_mutex_);
   std::vector<std::function<std::vector<MetricReading>()>> readers_ ABSL_GUARDED_BY(scrape_mutex_);
+  std::function<void(std::vector<prometheus::MetricFamily>&)> collect_
+      ABSL_GUARDED_BY(scrape_mutex_);
 };
 
 }  // namespace counter

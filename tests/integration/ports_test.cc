@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/integration/fixture.h"
+#include "tests/support/http_client.h"
 #include "tests/support/test_settings.h"
 
 namespace counter::testing {
@@ -67,13 +68,21 @@ TEST_CASE("A second server on a taken port gives up, and the first loses no call
   std::atomic<int> failed = 0;
   std::jthread caller([&] {
     const Client client = ConnectTo(*first);
+    HttpClient rest(first->http_port());
     for (int64_t user = 1; !done; ++user) {
-      if (!client.Like(user, Post(1)).ok()) ++failed;
+      // By gRPC and by REST in turn.
+      const bool liked =
+          user % 2 == 0
+              ? client.Like(user, Post(1)).ok()
+              : rest.Post("/v1/like", absl::StrCat("{\"user_id\":", user, ",\"item_id\":1}"))
+                        .status == 200;
+      if (!liked) ++failed;
       ++calls;
     }
   });
   RequireRefusal({{"GRPC_LISTEN", first->target()}}, first->grpc_port());
   RequireRefusal({{"METRICS_LISTEN", Address(first->metrics_port())}}, first->metrics_port());
+  RequireRefusal({{"HTTP_LISTEN", Address(first->http_port())}}, first->http_port());
   done = true;
   caller.join();
   CHECK(calls > 0);
@@ -85,6 +94,7 @@ TEST_CASE("A port of an unrelated listener is refused, even one that would be sh
   const UnrelatedListener listener;
   RequireRefusal({{"GRPC_LISTEN", Address(listener.port())}}, listener.port());
   RequireRefusal({{"METRICS_LISTEN", Address(listener.port())}}, listener.port());
+  RequireRefusal({{"HTTP_LISTEN", Address(listener.port())}}, listener.port());
 }
 
 TEST_CASE("A second server on the same data folder gives up, and the first goes on") {

@@ -68,6 +68,7 @@ absl::Status CounterServer::Spawn() {
   process.argv.insert(process.argv.end(), options_.args.begin(), options_.args.end());
   process.env = Process::BaseEnv();
   process.env["GRPC_LISTEN"] = absl::StrCat("127.0.0.1:", grpc_port_);
+  process.env["HTTP_LISTEN"] = absl::StrCat("127.0.0.1:", http_port_);
   process.env["METRICS_LISTEN"] = absl::StrCat("127.0.0.1:", metrics_port_);
   process.env["DATA_DIR"] = data_dir_;
   process.env["READY_FILE"] = temp_.File("ready");
@@ -95,6 +96,7 @@ absl::Status CounterServer::WaitReady() {
     return Failure(absl::StrCat("ended before it was ready: ", ToString(*process_->Wait({}))));
   if (grpc_port == 0) return Failure(absl::StrCat("no gRPC port in the ready file: ", text));
   grpc_port_ = grpc_port;
+  http_port_ = PortOf(text, "http");
   metrics_port_ = PortOf(text, "metrics");
   return absl::OkStatus();
 }

@@ -1,9 +1,9 @@
 // CounterServer: a real counterd for a test, on ports and a data folder of its own.
 //
 // It finds the program through the environment variable COUNTERD (the BUILD file of a test sets it:
-// env = {"COUNTERD": "$(rootpath //server:counterd)"}), starts it with GRPC_LISTEN and
-// METRICS_LISTEN on port 0 of 127.0.0.1, DATA_DIR and READY_FILE in a temporary directory, and
-// waits for the ready file. The child sees no other setting than those and `env`.
+// env = {"COUNTERD": "$(rootpath //server:counterd)"}), starts it with GRPC_LISTEN,
+// HTTP_LISTEN and METRICS_LISTEN on port 0 of 127.0.0.1, DATA_DIR and READY_FILE in a temporary
+// directory, and waits for the ready file. The child sees no other setting than those and `env`.
 //
 // The data and the ports outlive a Restart(); they end with the object.
 //
@@ -34,7 +34,7 @@ class CounterServer {
   struct Options {
     std::string binary;                      // Empty: the environment variable COUNTERD.
     std::vector<std::string> args;           // After the program's name.
-    std::map<std::string, std::string> env;  // Settings, over the four that a test always makes.
+    std::map<std::string, std::string> env;  // Settings, over those that a test always makes.
     std::string data_dir;                    // Empty: one of its own.
     std::string log_path;                    // Where it writes. Empty: a file of its own.
     absl::Duration ready_deadline = absl::Seconds(10);
@@ -54,6 +54,7 @@ class CounterServer {
   // Where gRPC is served: "127.0.0.1:PORT".
   std::string target() const;
   int grpc_port() const { return grpc_port_; }
+  int http_port() const { return http_port_; }
   int metrics_port() const { return metrics_port_; }
   const std::string& data_dir() const { return data_dir_; }
   Process& process() { return *process_; }
@@ -85,6 +86,7 @@ class CounterServer {
   std::string data_dir_;
   std::optional<Process> process_;
   int grpc_port_ = 0;  // 0: not known yet.
+  int http_port_ = 0;
   int metrics_port_ = 0;
 };
 

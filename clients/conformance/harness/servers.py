@@ -34,7 +34,8 @@ class Server:
             os.remove(ready)
         environment = {"PATH": os.environ["PATH"], "DATA_DIR": os.path.join(self._folder, "data"),
                        "READY_FILE": ready, "GRPC_LISTEN": "127.0.0.1:%d" % self._ports["grpc"],
-                       "METRICS_LISTEN": "127.0.0.1:%d" % self._ports["metrics"], **self._settings}
+                       "METRICS_LISTEN": "127.0.0.1:%d" % self._ports["metrics"], "HTTP_LISTEN": "",
+                       **self._settings}
         with open(os.path.join(self._folder, "log"), "ab") as log:
             self._process = subprocess.Popen([self._binary], env=environment, stdin=subprocess.DEVNULL,
                                              stdout=log, stderr=log)

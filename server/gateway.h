@@ -1,0 +1,65 @@
+// Gateway: everything that is served over HTTP on HTTP_LISTEN: REST, health, and what is built on
+// them. Part of main: it wires rooms together and knows nothing itself.
+//
+// Threads: the methods one at a time; requests run on the HTTP server's thread and go on where the
+// service's tasks do. Ownership: borrows the parts; they must outlive Stop().
+#ifndef COUNTER_SERVER_GATEWAY_H_
+#define COUNTER_SERVER_GATEWAY_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/admission.h"
+#include "server/config/config.h"
+#include "server/counter_service.h"
+#include "server/http/http_server.h"
+#include "server/metrics/metrics.h"
+#include "server/metrics/route_metrics.h"
+#include "server/rest/rest_api.h"
+
+namespace counter {
+
+class Gateway {
+ public:
+  // How the server's dependencies do, for GET /health.
+  struct Dependencies {
+    bool store_ok = false;
+    std::optional<bool> redis_ok;  // None: Redis is not used.
+  };
+
+  struct Parts {
+    const Config& config;  // Requires http_listen.
+    CounterService& service;
+    Admission& admission;
+    Metrics& metrics;
+    // Any thread; must not block.
+    std::function<Dependencies()> dependencies;
+  };
+
+  explicit Gateway(Parts parts);
+  ~Gateway();
+
+  // Refuses with the address in the message when it is taken.
+  absl::Status Start() { return server_.Start(); }
+  // Requires that Start was OK.
+  int port() const { return server_.port(); }
+  // As HttpServer.
+  void Drain(absl::Duration budget) { server_.Drain(budget); }
+  void Stop() { server_.Stop(); }
+
+ private:
+  http::Response Health() const;
+
+  const Parts parts_;
+  http::HttpServer server_;
+  rest::RestApi rest_api_;
+  std::unique_ptr<RouteMetrics> route_metrics_;
+};
+
+}  // namespace counter
+
+#endif  // COUNTER_SERVER_GATEWAY_H_

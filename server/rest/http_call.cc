@@ -1,0 +1,56 @@
+#include "server/rest/http_call.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+
+namespace counter::rest {
+namespace {
+
+std::string IdOf(const http::Request& request) {
+  const std::string* sent = request.Header(kRequestIdKey);
+  return RequestIdOf(sent == nullptr ? std::nullopt : std::optional<std::string>(*sent));
+}
+
+bool IsDigits(absl::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+HttpCall::HttpCall(const Edge& edge, absl::string_view name, const http::Request& request,
+                   absl::string_view timeout_header)
+    : edge_(edge), name_(name), arrived_(request.arrived), request_id_(IdOf(request)) {
+  admitted_ = SetLimits(request, timeout_header);
+  if (admitted_.ok()) admitted_ = edge_.admission.Enter(limits_);
+}
+
+absl::Status HttpCall::SetLimits(const http::Request& request, absl::string_view timeout_header) {
+  limits_.cancellation = request.cancellation;
+  limits_.deadline = arrived_ + edge_.default_deadline;
+  const std::string* sent = request.Header(timeout_header);
+  if (sent == nullptr) return absl::OkStatus();
+  int64_t milliseconds = 0;
+  if (!IsDigits(*sent) || !absl::SimpleAtoi(*sent, &milliseconds) || milliseconds > kTimeoutMsMax) {
+    absl::Status error = MakeInvalidRequest(
+        {{std::string(timeout_header),
+          absl::StrCat("must be a whole number of milliseconds from 0 to ", kTimeoutMsMax)}});
+    MarkNotApplied(error);
+    return error;
+  }
+  limits_.deadline = arrived_ + absl::Milliseconds(milliseconds);
+  return absl::OkStatus();
+}
+
+void HttpCall::Finish(http::Response& response, const absl::Status& status) {
+  response.headers.emplace_back("X-Request-Id", request_id_);
+  LogEndedCall({name_, request_id_, status.code(), status.message(),
+                Between(arrived_, edge_.clock.MonotonicNow())});
+  if (admitted_.ok()) edge_.admission.Leave();
+}
+
+}  // namespace counter::rest

@@ -1,0 +1,64 @@
+// HttpCall: one call of the API that came over HTTP, from admission to its answer: its id, its
+// deadline, its place among the calls in flight, its line in the log. REST and Connect share it.
+//
+//   HttpCall call(edge, "POST /v1/like", request, kTimeoutHeader);
+//   if (!call.admitted().ok()) ...            // answer with that error
+//   ... work within call.limits() ...
+//   call.Finish(response, status);            // exactly once, as the last thing
+//
+// Threads: one at a time. Ownership: borrows everything; lives in the handler's coroutine.
+#ifndef COUNTER_SERVER_REST_HTTP_CALL_H_
+#define COUNTER_SERVER_REST_HTTP_CALL_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/call_limits.h"
+#include "base/clock.h"
+#include "server/admission.h"
+#include "server/http/http.h"
+
+namespace counter::rest {
+
+// What every call of the server shares.
+struct Edge {
+  Admission& admission;
+  const Clock& clock;
+  absl::Duration default_deadline;
+};
+
+class HttpCall {
+ public:
+  // The longest time that a caller may ask for, in milliseconds.
+  static constexpr int64_t kTimeoutMsMax = 9'999'999'999;
+
+  // `timeout_header` holds the milliseconds that the caller gives the call.
+  HttpCall(const Edge& edge, absl::string_view name, const http::Request& request,
+           absl::string_view timeout_header);
+  HttpCall(const HttpCall&) = delete;
+  HttpCall& operator=(const HttpCall&) = delete;
+
+  // OK, or why the call was refused: kInvalidRequest for a header that makes no sense, or as
+  // Admission says.
+  const absl::Status& admitted() const { return admitted_; }
+  const CallLimits& limits() const { return limits_; }
+
+  // Adds the call's headers to the response; the call is in flight no more.
+  void Finish(http::Response& response, const absl::Status& status);
+
+ private:
+  absl::Status SetLimits(const http::Request& request, absl::string_view timeout_header);
+
+  const Edge edge_;
+  const absl::string_view name_;
+  const MonotonicTime arrived_;
+  const std::string request_id_;
+  CallLimits limits_;
+  absl::Status admitted_;
+};
+
+}  // namespace counter::rest
+
+#endif  // COUNTER_SERVER_REST_HTTP_CALL_H_

@@ -1,0 +1,232 @@
+#include "server/rest/rest_api.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "base/error.h"
+#include "server/request_check.h"
+#include "server/rest/error_body.h"
+
+namespace counter::rest {
+namespace {
+
+constexpr char kLikeRoute[] = "POST /v1/like";
+
+// A browser sends other types to any server without asking it first.
+bool IsJson(const http::Request& request) {
+  const std::string* type = request.Header("content-type");
+  if (type == nullptr) return false;
+  absl::string_view name = *type;
+  name = absl::StripAsciiWhitespace(name.substr(0, name.find(';')));
+  return absl::EqualsIgnoreCase(name, kJsonType);
+}
+
+RequestFields FieldsOf(const http::Request& request) {
+  return request.method == "GET" ? RequestFields::FromQuery(request.query)
+                                 : RequestFields::FromJson(request.body);
+}
+
+http::Response Ok(std::string body) {
+  http::Response response;
+  response.content_type = kJsonType;
+  response.body = std::move(body);
+  return response;
+}
+
+std::string WriteBody(const char* status, int64_t count, bool liked) {
+  return absl::StrCat("{\"status\":\"", status, "\",\"count\":", count,
+                      ",\"user_liked\":", liked ? "true" : "false", "}");
+}
+
+std::string TimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
+}
+
+// Item types have passed the check, so that no text in a body needs escaping.
+std::string CountsBody(const std::vector<ItemRef>& items, const std::vector<CountAnswer>& counts,
+                       absl::Duration took) {
+  std::string body = "{\"counts\":{";
+  absl::flat_hash_set<std::string> written;
+  for (size_t i = 0; i < items.size(); ++i) {
+    std::string key = absl::StrCat(items[i].type, ":", items[i].id);
+    if (written.contains(key)) continue;
+    absl::StrAppend(&body, written.empty() ? "" : ",", "\"", key, "\":", counts[i].count);
+    written.insert(std::move(key));
+  }
+  absl::StrAppendFormat(&body, "},\"took_ms\":%.2f}", absl::ToDoubleMilliseconds(took));
+  return body;
+}
+
+std::string LikedBody(const std::vector<ItemRef>& items, const std::vector<bool>& liked) {
+  std::string body = "{\"liked\":{";
+  absl::flat_hash_set<int64_t> written;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!written.insert(items[i].id).second) continue;
+    absl::StrAppend(&body, written.size() == 1 ? "" : ",", "\"", items[i].id,
+                    "\":", liked[i] ? "true" : "false");
+  }
+  return absl::StrCat(body, "}}");
+}
+
+std::vector<ItemRef> ItemsOf(const std::string& type, const std::vector<int64_t>& ids) {
+  std::vector<ItemRef> items;
+  items.reserve(ids.size());
+  for (int64_t id : ids) items.push_back({type, id});
+  return items;
+}
+
+}  // namespace
+
+void RestApi::Register(http::HttpServer& server) {
+  const auto add = [&](const char* method, const char* path, const char* name, Method handler) {
+    server.AddRoute(method, path, [this, name, handler](const http::Request& request) {
+      return Run(name, handler, request);
+    });
+  };
+  add("POST", "/v1/like", kLikeRoute, &RestApi::Like);
+  add("DELETE", "/v1/like", "DELETE /v1/like", &RestApi::Unlike);
+  add("POST", "/v1/unlike", "POST /v1/unlike", &RestApi::Unlike);
+  add("GET", "/v1/count", "GET /v1/count", &RestApi::Count);
+  add("POST", "/v1/counts", "POST /v1/counts", &RestApi::Counts);
+  add("GET", "/v1/counts", "GET /v1/counts", &RestApi::Counts);
+  add("POST", "/v1/has_liked", "POST /v1/has_liked", &RestApi::HasLiked);
+  add("GET", "/v1/has_liked", "GET /v1/has_liked", &RestApi::HasLiked);
+}
+
+Task<http::Response> RestApi::Run(const char* name, Method method, const http::Request& request) {
+  if (request.method != "GET" && !IsJson(request)) {
+    co_return RefusalResponse(415, "The body must be JSON, with Content-Type: application/json.");
+  }
+  HttpCall call(edge_, name, request, kTimeoutHeader);
+  absl::Status status = call.admitted();
+  http::Response response;
+  if (status.ok()) {
+    Task<Body> task = (this->*method)(request, call.limits());
+    Body body = co_await std::move(task);
+    status = body.status();
+    if (status.ok()) response = Ok(*std::move(body));
+  }
+  if (!status.ok()) response = ErrorResponse(status);
+  if (absl::string_view(name) == kLikeRoute) AddRateLimit(status, response);
+  call.Finish(response, status);
+  co_return response;
+}
+
+// Fields of the IETF's draft-ietf-httpapi-ratelimit-headers.
+void RestApi::AddRateLimit(const absl::Status& status, http::Response& response) const {
+  if (options_.rate_limit_requests == 0) return;
+  response.headers.emplace_back(
+      "RateLimit-Policy", absl::StrCat("\"likes\";q=", options_.rate_limit_requests,
+                                       ";w=", absl::ToInt64Seconds(options_.rate_limit_window)));
+  if (ReasonOf(status) != ErrorReason::kRateLimited) return;
+  const absl::Duration after = RetryAfterOf(status).value_or(options_.rate_limit_window);
+  response.headers.emplace_back(
+      "RateLimit",
+      absl::StrCat("\"likes\";r=0;t=", absl::ToInt64Seconds(absl::Ceil(after, absl::Seconds(1)))));
+}
+
+absl::Status RestApi::Check(const RequestFields& fields,
+                            const std::vector<NamedType>& types) const {
+  std::vector<FieldViolation> violations = fields.violations();
+  RequestCheck check(options_.item_types);
+  for (const NamedType& named : types) check.ItemAt(named.field, {named.type, 1});
+  if (!check.ok()) {
+    // Where the item is not an object of its own, its type is a field of the request.
+    for (FieldViolation& violation : FieldViolationsOf(check.error())) {
+      violation.field = std::string(absl::StripPrefix(violation.field, "."));
+      violations.push_back(std::move(violation));
+    }
+  }
+  if (violations.empty()) return absl::OkStatus();
+  absl::Status error = MakeInvalidRequest(violations);
+  MarkNotApplied(error);
+  return error;
+}
+
+Task<RestApi::Body> RestApi::Like(const http::Request& request, const CallLimits& limits) {
+  RequestFields fields = FieldsOf(request);
+  const int64_t user_id = fields.Id("user_id");
+  const ItemRef item = {fields.ItemType("item_type"), fields.Id("item_id")};
+  const absl::Status checked = Check(fields, {{"", item.type}});
+  if (!checked.ok()) co_return checked;
+  Task<absl::StatusOr<WriteAnswer>> like = service_.Like(user_id, item, limits);
+  const absl::StatusOr<WriteAnswer> answer = co_await std::move(like);
+  if (!answer.ok()) co_return answer.status();
+  co_return WriteBody(answer->changed ? "liked" : "already_liked", answer->count, true);
+}
+
+Task<RestApi::Body> RestApi::Unlike(const http::Request& request, const CallLimits& limits) {
+  RequestFields fields = FieldsOf(request);
+  const int64_t user_id = fields.Id("user_id");
+  const ItemRef item = {fields.ItemType("item_type"), fields.Id("item_id")};
+  const absl::Status checked = Check(fields, {{"", item.type}});
+  if (!checked.ok()) co_return checked;
+  Task<absl::StatusOr<WriteAnswer>> unlike = service_.Unlike(user_id, item, limits);
+  const absl::StatusOr<WriteAnswer> answer = co_await std::move(unlike);
+  if (!answer.ok()) co_return answer.status();
+  co_return WriteBody(answer->changed ? "unliked" : "not_liked", answer->count, false);
+}
+
+Task<RestApi::Body> RestApi::Count(const http::Request& request, const CallLimits& limits) {
+  RequestFields fields = FieldsOf(request);
+  const ItemRef item = {fields.ItemType("item_type"), fields.Id("item_id")};
+  const absl::Status checked = Check(fields, {{"", item.type}});
+  if (!checked.ok()) co_return checked;
+  CountsRequest read;
+  read.single = true;
+  read.items = {item};
+  Task<absl::StatusOr<std::vector<CountAnswer>>> counts = service_.Counts(std::move(read), limits);
+  const absl::StatusOr<std::vector<CountAnswer>> answers = co_await std::move(counts);
+  if (!answers.ok()) co_return answers.status();
+  const CountAnswer& answer = answers->front();
+  co_return absl::StrCat("{\"item_id\":", item.id, ",\"item_type\":\"", item.type,
+                         "\",\"count\":", answer.count,
+                         ",\"cached\":", answer.source == AnswerSource::kCache ? "true" : "false",
+                         ",\"as_of\":\"", TimeText(answer.as_of), "\"}");
+}
+
+Task<RestApi::Body> RestApi::Counts(const http::Request& request, const CallLimits& limits) {
+  RequestFields fields = FieldsOf(request);
+  std::vector<ItemRef> items;
+  std::vector<NamedType> types;
+  if (request.method == "GET") {
+    types.push_back({"", fields.ItemType("item_type")});
+    items = ItemsOf(types.front().type, fields.Ids("item_ids"));
+  } else {
+    items = fields.Items("items");
+    for (size_t i = 0; i < items.size(); ++i) {
+      types.push_back({absl::StrCat("items[", i, "]"), items[i].type});
+    }
+  }
+  const absl::Status checked = Check(fields, types);
+  if (!checked.ok()) co_return checked;
+  CountsRequest read;
+  read.items = items;
+  Task<absl::StatusOr<std::vector<CountAnswer>>> counts = service_.Counts(std::move(read), limits);
+  const absl::StatusOr<std::vector<CountAnswer>> answers = co_await std::move(counts);
+  if (!answers.ok()) co_return answers.status();
+  co_return CountsBody(items, *answers, Between(request.arrived, edge_.clock.MonotonicNow()));
+}
+
+Task<RestApi::Body> RestApi::HasLiked(const http::Request& request, const CallLimits& limits) {
+  RequestFields fields = FieldsOf(request);
+  LikedRequest read;
+  read.user_id = fields.Id("user_id");
+  const std::string type = fields.ItemType("item_type");
+  read.items = ItemsOf(type, fields.Ids("item_ids"));
+  const absl::Status checked = Check(fields, {{"", type}});
+  if (!checked.ok()) co_return checked;
+  const std::vector<ItemRef> items = read.items;
+  Task<absl::StatusOr<LikedAnswer>> has_liked = service_.HasLiked(std::move(read), limits);
+  const absl::StatusOr<LikedAnswer> answer = co_await std::move(has_liked);
+  if (!answer.ok()) co_return answer.status();
+  co_return LikedBody(items, answer->liked);
+}
+
+}  // namespace counter::rest
