@@ -208,6 +208,7 @@ Task<> CounterService::TellCaches(const std::vector<Mutation>& mutations,
     // Version 0: an item that was never changed has nothing to be told.
     if (!results[i].ok() || results[i]->version == 0) continue;
     const Mutation& mutation = mutations[i];
+    parts_.observer.Wrote(mutation.item);
     const Applied& applied = *results[i];
     CountPut& put = newest[mutation.item];
     if (applied.version >= put.entry.version) {

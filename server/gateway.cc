@@ -1,12 +1,19 @@
 #include "server/gateway.h"
 
+#include <filesystem>
+#include <map>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "server/item_types.h"
+#include "server/pages/pages.h"
 #include "server/rest/error_body.h"
+#include "server/version.h"
 
 namespace counter {
 namespace {
@@ -28,6 +35,35 @@ rest::RestApi::Options RestOptions(const Config& config) {
   return {ItemTypes(config.item_types), config.rate_limit_requests, config.rate_limit_window};
 }
 
+rest::Edge EdgeOf(const Gateway::Parts& parts) {
+  return {parts.admission, Clock::System(), parts.config.default_deadline};
+}
+
+// Beside the program unless the settings say otherwise.
+std::string SwaggerUiDir(const Config& config) {
+  if (!config.swagger_ui_dir.empty()) return config.swagger_ui_dir;
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : (program.parent_path() / "swagger-ui").string();
+}
+
+// Which method of the service a route of REST or Connect is.
+std::string MethodOfRoute(const std::string& route) {
+  constexpr absl::string_view kConnect = "/counter.v1.CounterService/";
+  static const std::map<std::string, std::string> rest = {{"POST /v1/like", "Like"},
+                                                          {"DELETE /v1/like", "Unlike"},
+                                                          {"POST /v1/unlike", "Unlike"},
+                                                          {"GET /v1/count", "GetCount"},
+                                                          {"POST /v1/counts", "BatchGetCounts"},
+                                                          {"GET /v1/counts", "BatchGetCounts"},
+                                                          {"POST /v1/has_liked", "HasLiked"},
+                                                          {"GET /v1/has_liked", "HasLiked"}};
+  const size_t connect = route.find(std::string(kConnect));
+  if (connect != std::string::npos) return route.substr(connect + kConnect.size());
+  const auto found = rest.find(route);
+  return found == rest.end() ? std::string() : found->second;
+}
+
 const char* HealthWord(bool ok) { return ok ? "healthy" : "unhealthy"; }
 
 }  // namespace
@@ -38,9 +74,12 @@ Gateway::Gateway(Parts parts)
                             [this](const std::string& route, int status, absl::Duration took) {
                               route_metrics_->Answered(route, status, took);
                             })),
-      rest_api_(parts_.service, {parts_.admission, Clock::System(), parts_.config.default_deadline},
-                RestOptions(parts_.config)) {
+      rest_api_(parts_.service, EdgeOf(parts_), RestOptions(parts_.config)),
+      connect_api_(parts_.proto, EdgeOf(parts_)),
+      live_stats_(LiveParts()) {
   rest_api_.Register(server_);
+  connect_api_.Register(server_);
+  pages::AddPages(server_, {SwaggerUiDir(parts_.config), [this] { return live_stats_.Next(); }});
   server_.AddRoute("GET", "/health",
                    http::Immediately([this](const http::Request&) { return Health(); }));
   route_metrics_ = std::make_unique<RouteMetrics>(server_.RouteNames());
@@ -49,6 +88,20 @@ Gateway::Gateway(Parts parts)
     route_metrics_->connections_refused().RaiseTo(server_.connections_refused());
     route_metrics_->Collect(families);
   });
+}
+
+pages::LiveStats::Parts Gateway::LiveParts() const {
+  return {parts_.metrics,
+          parts_.hot_items,
+          parts_.store,
+          parts_.recent_likes,
+          Clock::System(),
+          parts_.config.item_types,
+          kVersion,
+          parts_.config.database_url.has_value() ? "PostgreSQL" : "embedded store",
+          [this] { return parts_.dependencies().store_ok; },
+          [this] { return parts_.dependencies().redis_ok; },
+          MethodOfRoute};
 }
 
 Gateway::~Gateway() {

@@ -1,5 +1,5 @@
-// Gateway: everything that is served over HTTP on HTTP_LISTEN: REST, health, and what is built on
-// them. Part of main: it wires rooms together and knows nothing itself.
+// Gateway: everything that is served over HTTP on HTTP_LISTEN: REST, Connect, health, the live page
+// and Swagger UI. Part of main: it wires rooms together and knows nothing itself.
 //
 // Threads: the methods one at a time; requests run on the HTTP server's thread and go on where the
 // service's tasks do. Ownership: borrows the parts; they must outlive Stop().
@@ -13,13 +13,19 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "cache/recent_likes.h"
 #include "server/admission.h"
 #include "server/config/config.h"
+#include "server/connect/connect_api.h"
+#include "server/counter_proto.h"
 #include "server/counter_service.h"
+#include "server/hot_items.h"
 #include "server/http/http_server.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/route_metrics.h"
+#include "server/pages/live_stats.h"
 #include "server/rest/rest_api.h"
+#include "storage/like_store.h"
 
 namespace counter {
 
@@ -34,8 +40,13 @@ class Gateway {
   struct Parts {
     const Config& config;  // Requires http_listen.
     CounterService& service;
+    CounterProto& proto;
     Admission& admission;
     Metrics& metrics;
+    // For the live page.
+    HotItems& hot_items;
+    LikeStore& store;
+    RecentLikes& recent_likes;
     // Any thread; must not block.
     std::function<Dependencies()> dependencies;
   };
@@ -53,10 +64,13 @@ class Gateway {
 
  private:
   http::Response Health() const;
+  pages::LiveStats::Parts LiveParts() const;
 
   const Parts parts_;
   http::HttpServer server_;
   rest::RestApi rest_api_;
+  ConnectApi connect_api_;
+  pages::LiveStats live_stats_;
   std::unique_ptr<RouteMetrics> route_metrics_;
 };
 

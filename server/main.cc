@@ -29,6 +29,7 @@
 #include "server/counter_rpc.h"
 #include "server/counter_service.h"
 #include "server/gateway.h"
+#include "server/hot_items.h"
 #include "server/http/http_server.h"
 #include "server/http/operator_routes.h"
 #include "server/log/log_writer.h"
@@ -99,7 +100,8 @@ class Counterd {
   const std::string summary_;
   Metrics metrics_{MethodNames(), kVersion};
   CallMetrics call_metrics_{metrics_};
-  ServiceMetrics service_metrics_{metrics_};
+  HotItems hot_items_{Clock::System()};
+  ServiceMetrics service_metrics_{metrics_, hot_items_};
   StoreMetrics store_metrics_{metrics_};
   std::unique_ptr<Backends> backends_;
   std::unique_ptr<CounterService> service_;
@@ -184,7 +186,8 @@ absl::Status Counterd::StartOperatorListener() {
 absl::Status Counterd::StartGateway() {
   if (!config_.http_listen.has_value()) return absl::OkStatus();
   gateway_ = std::make_unique<Gateway>(Gateway::Parts{
-      config_, *service_, *admission_, metrics_, [this] {
+      config_, *service_, *counter_proto_, *admission_, metrics_, hot_items_, backends_->store(),
+      backends_->recent_likes(), [this] {
         return Gateway::Dependencies{backends_->store().Health().ok(), backends_->RedisAnswers()};
       }});
   return gateway_->Start();

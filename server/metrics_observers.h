@@ -1,6 +1,6 @@
 // MetricsObservers: carries what the rooms tell their observers into the server's metrics.
 //
-// Threads: any; never blocks. Ownership: borrows the metrics, which must outlive it.
+// Threads: any; never blocks. Ownership: borrows what it is given, which must outlive it.
 #ifndef COUNTER_SERVER_METRICS_OBSERVERS_H_
 #define COUNTER_SERVER_METRICS_OBSERVERS_H_
 
@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "server/admission.h"
 #include "server/counter_service.h"
+#include "server/hot_items.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc_gate.h"
 #include "storage/store_observer.h"
@@ -32,7 +33,8 @@ class CallMetrics final : public RpcObserver, public AdmissionObserver {
 
 class ServiceMetrics final : public ServiceObserver {
  public:
-  explicit ServiceMetrics(Metrics& metrics) : metrics_(metrics) {}
+  ServiceMetrics(Metrics& metrics, HotItems& hot_items)
+      : metrics_(metrics), hot_items_(hot_items) {}
 
   void CountLookups(int64_t hits, int64_t misses) override {
     metrics_.cache_lookups(CacheName::kCounter, CacheResult::kHit).Add(hits);
@@ -43,9 +45,11 @@ class ServiceMetrics final : public ServiceObserver {
     metrics_.cache_lookups(CacheName::kRecentLikes, CacheResult::kMiss).Add(misses);
   }
   void RateLimited(int64_t likes) override { metrics_.likes_rate_limited().Add(likes); }
+  void Wrote(const Item& item) override { hot_items_.Wrote(item); }
 
  private:
   Metrics& metrics_;
+  HotItems& hot_items_;
 };
 
 class StoreMetrics final : public StoreObserver {

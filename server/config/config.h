@@ -44,6 +44,7 @@ struct Config {
   std::optional<ListenAddress> http_listen;     // None: no REST.
   std::optional<ListenAddress> metrics_listen;  // None: no /metrics and /health.
   int http_connections_max = 0;
+  std::string swagger_ui_dir;  // Empty: beside the program.
   bool reflection = false;
 
   // Likes.

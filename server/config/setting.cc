@@ -25,7 +25,8 @@ std::vector<Setting> MakeSettings() {
        .group = "Listeners",
        .field = &Config::http_listen,
        .default_text = "127.0.0.1:8000",
-       .help = "Where REST and /health are served over HTTP. Empty: nowhere."},
+       .help = "Where REST, Connect, Swagger UI (/docs), the live page (/) and /health are served "
+               "over HTTP. Empty: nowhere."},
       {.name = "HTTP_CONNECTIONS_MAX",
        .group = "Listeners",
        .field = &Config::http_connections_max,
@@ -35,6 +36,12 @@ std::vector<Setting> MakeSettings() {
        .unit = "connections",
        .help = "Connections to HTTP_LISTEN that may be open. A further one takes the place of the "
                "one that has been idle longest; if none is idle it is closed at once."},
+      {.name = "SWAGGER_UI_DIR",
+       .group = "Listeners",
+       .field = &Config::swagger_ui_dir,
+       .default_text = "",
+       .help = "The folder of Swagger UI's files (deploy/swagger_ui/install makes it), which /docs "
+               "serves. Empty: `swagger-ui` beside the program."},
       {.name = "METRICS_LISTEN",
        .group = "Listeners",
        .field = &Config::metrics_listen,
