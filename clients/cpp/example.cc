@@ -1,0 +1,114 @@
+// Everything that README.md shows, as one program; clients/cpp/run_tests runs it.
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+// snippet: first
+#include "clients/cpp/client.h"
+// snippet end
+#include "clients/cpp/credentials.h"
+
+namespace {
+
+std::string Contents(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void ReadYourWrites() {
+  // snippet: mine
+  const counter::Client mine =
+      counter::Client::Connect({.target = std::getenv("COUNTER_SERVER"), .read_your_writes = true});
+  const auto liked = mine.Like(7, {"reel", 7});
+  if (!liked.ok()) std::cout << liked.error().ToString() << "\n";
+  const auto count = mine.Count({"reel", 7});
+  if (count.ok()) std::cout << "reel 7: " << count->count.count << "\n";
+  // snippet end
+}
+
+void Secure() {
+  // snippet: secure
+  const auto credentials = counter::client::MakeCredentials({.ca = Contents("ca.pem"),
+                                                             .certificate = Contents("client.pem"),
+                                                             .key = Contents("client.key"),
+                                                             .bearer_token = "secret"});
+  const counter::Client secure = counter::Client::Connect(
+      {.target = "dns:///counter.example:443", .credentials = credentials});
+  // snippet end
+}
+
+}  // namespace
+
+int main() {
+  // snippet: first
+  const counter::Client likes = counter::Client::Connect({.target = std::getenv("COUNTER_SERVER")});
+
+  const counter::client::Item post = {"post", 456};
+  const auto liked = likes.Like(123, post);
+  if (!liked.ok()) {
+    std::cout << liked.error().ToString() << "\n";
+    return 1;
+  }
+  std::cout << "likes: " << liked->count << "\n";
+  // snippet end
+
+  // snippet: batch
+  using counter::client::Action;
+  const auto written = likes.WriteLikes({{1, post, Action::kLike},
+                                         {123, post, Action::kUnlike},
+                                         {0, post, Action::kLike}});  // There is no user 0.
+  if (!written.ok()) return 1;
+  for (const auto& result : written->results) {
+    if (result.ok())
+      std::cout << "now " << result->count << "\n";
+    else if (result.error().kind == counter::client::ErrorKind::kInvalidArgument)
+      std::cout << "refused: InvalidArgument\n";
+  }
+  // snippet end
+
+  // snippet: reads
+  const auto count = likes.Count(post, {.consistency = counter::client::Consistency::kStrong});
+  if (count.ok()) std::cout << "post 456: " << count->count.count << "\n";
+
+  const std::vector<counter::client::Item> items = {post, {"reel", 7}};
+  const auto counts = likes.Counts(items);
+  if (counts.ok()) std::cout << "reel 7: " << counts->counts[1].count << "\n";
+
+  const auto has = likes.HasLiked(1, items);
+  for (size_t i = 0; has.ok() && i < items.size(); ++i) {
+    if (has->liked[i]) std::cout << "user 1 likes " << items[i].type << " " << items[i].id << "\n";
+  }
+  // snippet end
+
+  // snippet: errors
+  const auto failed = likes.Like(0, {"nothing", 7});
+  if (!failed.ok()) {
+    const counter::client::Error& error = failed.error();
+    if (error.kind == counter::client::ErrorKind::kInvalidArgument) {
+      for (const auto& violation : error.violations)
+        std::cout << "wrong: " << violation.field << "\n";
+    } else if (error.retry_after.has_value()) {
+      absl::SleepFor(*error.retry_after);  // Then once more.
+    } else {
+      std::cout << error.ToString() << "\n";  // With the request id to report it by.
+    }
+  }
+  // snippet end
+
+  // snippet: options
+  const auto soon =
+      likes.Count(post, {},
+                  {.deadline = absl::Milliseconds(500),
+                   .request_id = "feed-42",
+                   .traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"});
+  if (soon.ok()) std::cout << "request: " << soon->request_id << "\n";
+  // snippet end
+
+  ReadYourWrites();
+  Secure();
+  return 0;
+}
