@@ -16,17 +16,6 @@
 namespace counter::testing {
 namespace {
 
-// As a URL, the only form that a setting takes, of libpq's "host=/tmp/x dbname=y user=z".
-std::string UrlOf(const std::string& conninfo) {
-  std::map<std::string, std::string> words;
-  for (const absl::string_view word : absl::StrSplit(conninfo, ' ')) {
-    const std::pair<std::string, std::string> pair = absl::StrSplit(word, absl::MaxSplits('=', 1));
-    words[pair.first] = pair.second;
-  }
-  return absl::StrCat("postgresql://", words["user"], "@",
-                      absl::StrReplaceAll(words["host"], {{"/", "%2F"}}), "/", words["dbname"]);
-}
-
 // The count of a value "count@version@read_at"; absent if it is none.
 std::optional<int64_t> CountIn(absl::string_view value) {
   const std::vector<absl::string_view> parts = absl::StrSplit(value, '@');
@@ -47,6 +36,16 @@ void RequireCacheInUse(const Client& client) {
 std::string KeyOf(int64_t post) { return absl::StrCat("counter:post:", post); }
 
 }  // namespace
+
+std::string UrlOf(const std::string& conninfo) {
+  std::map<std::string, std::string> words;
+  for (const absl::string_view word : absl::StrSplit(conninfo, ' ')) {
+    const std::pair<std::string, std::string> pair = absl::StrSplit(word, absl::MaxSplits('=', 1));
+    words[pair.first] = pair.second;
+  }
+  return absl::StrCat("postgresql://", words["user"], "@",
+                      absl::StrReplaceAll(words["host"], {{"/", "%2F"}}), "/", words["dbname"]);
+}
 
 FullStack::FullStack(const Settings& settings, const RedisServer::Options& redis)
     : postgres_(SharedPostgres()), database_(MigratedDatabase()) {

@@ -24,6 +24,9 @@
 
 namespace counter::testing {
 
+// As a URL, the only form that a setting takes, of libpq's "host=/tmp/x dbname=y user=z".
+std::string UrlOf(const std::string& conninfo);
+
 class FullStack {
  public:
   static constexpr int kServers = 2;
