@@ -12,8 +12,8 @@
 // h (RECENT_LIKES_TTL) after its last change. Find answers only with facts verified within the
 // freshness bound (a setting, minutes).
 //
-// Failure is not an error: a cache that is gone finds nothing. Threads and ownership: as
-// CountCache.
+// Failure is not an error: a cache that is gone finds nothing and acknowledges nothing. Threads and
+// ownership: as CountCache.
 #ifndef COUNTER_CACHE_RECENT_LIKES_H_
 #define COUNTER_CACHE_RECENT_LIKES_H_
 
@@ -38,6 +38,11 @@ struct LikeFact {
   absl::Time verified_at;    // The store held it then or soon after; the future counts as now.
 };
 
+struct UserFacts {
+  UserId user;
+  std::vector<LikeFact> facts;
+};
+
 class RecentLikes {
  public:
   virtual ~RecentLikes() = default;
@@ -46,8 +51,10 @@ class RecentLikes {
   virtual Task<std::vector<std::optional<absl::Time>>> Find(UserId user,
                                                             std::vector<Item> items) = 0;
 
-  // Takes note of facts about one user.
-  virtual Task<> Record(UserId user, std::vector<LikeFact> facts) = 0;
+  // Takes note of facts, those of one user in order. True, also of facts that the rules refuse,
+  // when the cache has acknowledged every one of them: whoever asks Find afterwards, through any
+  // server, sees them. After a false some of them may have been taken.
+  virtual Task<bool> Record(std::vector<UserFacts> users) = 0;
 };
 
 }  // namespace counter

@@ -19,6 +19,7 @@
 #include "server/cache_readings.h"
 #include "server/upkeep/cache_upkeep.h"
 #include "server/upkeep/failpoint.h"
+#include "server/upkeep/recent_likes_upkeep.h"
 #include "storage/postgres/migrate.h"
 #include "storage/postgres/store.h"
 #include "storage/sqlite/sqlite_store.h"
@@ -152,13 +153,17 @@ class RedisBackends final : public Backends {
                 int64_t failpoint_batch)
       : opened_(std::move(opened)),
         caches_(RedisOptions(config, std::move(address))),
+        recent_likes_(caches_.recent_likes(), Clock::System()),
         upkeep_({*opened_.store, caches_.counts(), opened_.outbox, opened_.stale_outbox,
-                 Clock::System()}) {
+                 Clock::System(), &recent_likes_}) {
     if (failpoint_batch > 0) failpoint_.emplace(upkeep_, failpoint_batch);
     OutboxListener* listener = &upkeep_;
     if (failpoint_.has_value()) listener = &*failpoint_;
     if (opened_.outbox != nullptr) opened_.outbox->SetListener(listener);
-    caches_.OnNewRun([this](const std::vector<Item>& items) { upkeep_.PutAgain(items); });
+    caches_.OnNewRun([this](const std::vector<Item>& items) {
+      recent_likes_.TellAgain();
+      upkeep_.PutAgain(items);
+    });
     caches_.Start();
     upkeep_.Start();
   }
@@ -166,13 +171,13 @@ class RedisBackends final : public Backends {
 
   LikeStore& store() override { return *opened_.store; }
   CountCache& count_cache() override { return upkeep_; }
-  RecentLikes& recent_likes() override { return caches_.recent_likes(); }
+  RecentLikes& recent_likes() override { return recent_likes_; }
   RateLimiter& rate_limiter() override { return caches_.rate_limiter(); }
   std::vector<MetricReading> Readings() const override {
     std::vector<MetricReading> readings;
     const redis::RedisCachesStats stats = caches_.Stats();
     AppendRedisReadings(stats, readings);
-    AppendUpkeepReadings(upkeep_.Stats(), readings);
+    AppendUpkeepReadings(upkeep_.Stats(), recent_likes_.Stats(), readings);
     AppendLocalReadings({{"rate_limiter", stats.limiter_fallback}}, readings);
     return readings;
   }
@@ -190,6 +195,7 @@ class RedisBackends final : public Backends {
  private:
   OpenedStore opened_;
   redis::RedisCaches caches_;
+  RecentLikesUpkeep recent_likes_;
   CacheUpkeep upkeep_;
   std::optional<Failpoint> failpoint_;
   bool stopped_ = false;

@@ -54,12 +54,19 @@ void AppendRedisReadings(const redis::RedisCachesStats& stats,
   Add(readings, Kind::kCounter, "counter_cache_damaged_total",
       "Keys of counts that held something foreign or too old and were deleted.",
       stats.counts.damaged);
+  constexpr char kRecords[] = "counter_recent_likes_records_total";
+  constexpr char kRecordsHelp[] = "Records of likes and unlikes, by whether the cache took them.";
+  const redis::RedisRecentLikesStats& recent = stats.recent_likes;
+  Add(readings, Kind::kCounter, kRecords, kRecordsHelp, recent.records,
+      {{"result", "acknowledged"}});
+  Add(readings, Kind::kCounter, kRecords, kRecordsHelp, recent.records_lost, {{"result", "lost"}});
   Add(readings, Kind::kCounter, "counter_rate_limit_fallbacks_total",
       "Charges that this server counted alone, because Redis could not be asked.",
       stats.limiter_fallbacks);
 }
 
-void AppendUpkeepReadings(const CacheUpkeepStats& stats, std::vector<MetricReading>& readings) {
+void AppendUpkeepReadings(const CacheUpkeepStats& stats, const RecentLikesUpkeepStats& unlikes,
+                          std::vector<MetricReading>& readings) {
   constexpr char kRows[] = "counter_outbox_rows_total";
   constexpr char kRowsHelp[] =
       "Outbox rows that are done: acknowledged by the write-through, or swept later.";
@@ -77,6 +84,14 @@ void AppendUpkeepReadings(const CacheUpkeepStats& stats, std::vector<MetricReadi
       "Items that were to be told again and for which there was no room.", stats.items_forgotten);
   Add(readings, Kind::kCounter, "counter_upkeep_failures_total",
       "Rounds of upkeep in which something could not be made good yet.", stats.failures);
+  Add(readings, Kind::kGauge, "counter_upkeep_unlikes_owed",
+      "Unlikes that the recent likes may not know of and are to be told again.",
+      unlikes.unlikes_owed);
+  Add(readings, Kind::kCounter, "counter_upkeep_unlikes_told_again_total",
+      "Unlikes that the recent likes were told of again.", unlikes.unlikes_told_again);
+  Add(readings, Kind::kCounter, "counter_upkeep_unlikes_forgotten_total",
+      "Unlikes that were to be told again and for which there was no room.",
+      unlikes.unlikes_forgotten);
 }
 
 void AppendLocalReadings(const std::vector<NamedCacheStats>& caches,

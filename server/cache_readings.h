@@ -12,12 +12,14 @@
 #include "cache/redis/redis_caches.h"
 #include "server/metrics/metrics.h"
 #include "server/upkeep/cache_upkeep.h"
+#include "server/upkeep/recent_likes_upkeep.h"
 
 namespace counter {
 
 void AppendRedisReadings(const redis::RedisCachesStats& stats,
                          std::vector<MetricReading>& readings);
-void AppendUpkeepReadings(const CacheUpkeepStats& stats, std::vector<MetricReading>& readings);
+void AppendUpkeepReadings(const CacheUpkeepStats& stats, const RecentLikesUpkeepStats& unlikes,
+                          std::vector<MetricReading>& readings);
 
 // A cache inside the process, under the name that its label has.
 struct NamedCacheStats {

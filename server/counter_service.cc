@@ -1,6 +1,7 @@
 #include "server/counter_service.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -53,6 +54,22 @@ Purses PursesOf(const std::vector<LikeCharge>& charges, const std::vector<LikeGr
     purses[charges[i].user] = {grants[i], grants[i].granted};
   }
   return purses;
+}
+
+Task<> Arrive(Task<bool> task, std::atomic<int>& left, Resumer<bool> resume) {
+  (void)co_await std::move(task);
+  if (left.fetch_sub(1) == 1) resume(true);
+}
+
+// Runs both at once, so that what they send to a cache leaves together.
+Task<> Both(Task<bool> one, Task<bool> other) {
+  std::atomic<int> left = 2;
+  auto start = [&](Resumer<bool> resume) {
+    Spawn(Arrive(std::move(one), left, resume));
+    Spawn(Arrive(std::move(other), left, resume));
+  };
+  CallbackAwaitable<bool, decltype(start)> arrived(start);
+  (void)co_await arrived;
 }
 
 // A like that changed nothing, or was certainly not applied, is free.
@@ -222,14 +239,13 @@ Task<> CounterService::TellCaches(const std::vector<Mutation>& mutations,
   std::vector<CountPut> puts;
   puts.reserve(newest.size());
   for (auto& [item, put] : newest) puts.push_back(put);
-  Task<bool> put_all = parts_.count_cache.Put(std::move(puts));
+  std::vector<UserFacts> users;
+  users.reserve(facts.size());
+  for (auto& [user, user_facts] : facts) users.push_back({user, std::move(user_facts)});
   // A cache that did not take it stays behind for its bound at most; the write is no less durable.
-  (void)co_await std::move(put_all);
-
-  for (auto& [user, user_facts] : facts) {
-    Task<> record = parts_.recent_likes.Record(user, std::move(user_facts));
-    co_await std::move(record);
-  }
+  Task<> tell_both =
+      Both(parts_.count_cache.Put(std::move(puts)), parts_.recent_likes.Record(std::move(users)));
+  co_await std::move(tell_both);
 }
 
 // ---- Reads -------------------------------------------------------------------------------------
@@ -381,8 +397,9 @@ Task<absl::StatusOr<LikedAnswer>> CounterService::ReadLiked(UserId user,
     if (pair.liked) facts.push_back({missing[i].item, true, pair.item_version, pairs->as_of});
   }
   if (!facts.empty()) {
-    Task<> record = parts_.recent_likes.Record(user, std::move(facts));
-    co_await std::move(record);
+    std::vector<UserFacts> users = {{user, std::move(facts)}};
+    Task<bool> record = parts_.recent_likes.Record(std::move(users));
+    (void)co_await std::move(record);
   }
   co_return answer;
 }

@@ -73,9 +73,9 @@ Task<std::vector<std::optional<absl::Time>>> LocalRecentLikes::Find(UserId user,
   co_return found;
 }
 
-Task<> LocalRecentLikes::Record(UserId user, std::vector<LikeFact> facts) {
-  RecordAll(user, facts);
-  co_return;
+Task<bool> LocalRecentLikes::Record(std::vector<UserFacts> users) {
+  for (const UserFacts& one : users) RecordAll(one.user, one.facts);
+  co_return true;
 }
 
 void LocalRecentLikes::RecordAll(UserId user, const std::vector<LikeFact>& facts) {

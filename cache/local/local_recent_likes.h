@@ -44,7 +44,7 @@ class LocalRecentLikes final : public RecentLikes {
   ~LocalRecentLikes() override;
 
   Task<std::vector<std::optional<absl::Time>>> Find(UserId user, std::vector<Item> items) override;
-  Task<> Record(UserId user, std::vector<LikeFact> facts) override;
+  Task<bool> Record(std::vector<UserFacts> users) override;
 
   // Forgets what is known of a user, as an eviction does.
   void Forget(UserId user);

@@ -24,7 +24,7 @@ void RedisCaches::Start() { connection_.Start(); }
 void RedisCaches::Stop() { connection_.Stop(); }
 
 RedisCachesStats RedisCaches::Stats() const {
-  return {connection_.Stats(), counts_.Stats(), rate_limiter_.fallbacks(),
+  return {connection_.Stats(), counts_.Stats(), recent_likes_.Stats(), rate_limiter_.fallbacks(),
           rate_limiter_.FallbackStats()};
 }
 

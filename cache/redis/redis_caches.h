@@ -35,6 +35,7 @@ struct RedisCachesOptions {
 struct RedisCachesStats {
   ConnectionStats connection;
   RedisCountCacheStats counts;
+  RedisRecentLikesStats recent_likes;
   int64_t limiter_fallbacks = 0;
   LocalCacheStats limiter_fallback;  // The limiter inside the process; an entry is a user.
 };

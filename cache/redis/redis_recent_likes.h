@@ -4,8 +4,7 @@
 // score, the traces of unlikes, and the versions that put facts in order. Find is one ZMSCORE;
 // Record is the script RecordLikes, which is recent_set.h again. docs/decisions/ says why three.
 //
-// Record does not wait for its answer, or a write of many users would wait for each of them; a Find
-// through the same connection sees what was recorded before it.
+// The facts of many users leave in one script call: a call costs Redis about as much as two facts.
 //
 // Redis may lose a user's keys at any time, and with them the traces of unlikes. When a connection
 // shows another run of Redis, likes verified before are not taken from then on. Of an eviction
@@ -27,6 +26,7 @@
 #include "cache/recent_likes.h"
 #include "cache/redis/channel.h"
 #include "cache/redis/keys.h"
+#include "cache/redis/scripts.h"
 
 namespace counter::redis {
 
@@ -39,23 +39,35 @@ struct RedisRecentLikesOptions {
   absl::Duration budget = absl::Milliseconds(20);  // Of one call.
 };
 
+// Since the start, in script calls.
+struct RedisRecentLikesStats {
+  int64_t records = 0;       // Acknowledged.
+  int64_t records_lost = 0;  // Not acknowledged.
+};
+
 class RedisRecentLikes final : public RecentLikes {
  public:
   RedisRecentLikes(Channel& channel, const Keys& keys, const Clock& clock,
                    RedisRecentLikesOptions options = {});
 
   Task<std::vector<std::optional<absl::Time>>> Find(UserId user, std::vector<Item> items) override;
-  Task<> Record(UserId user, std::vector<LikeFact> facts) override;
+  Task<bool> Record(std::vector<UserFacts> users) override;
 
   // Redis may have lost its traces: likes verified up to now are refused from now on.
   void OnNewRun();
 
+  RedisRecentLikesStats Stats() const { return {records_, records_lost_}; }
+
  private:
+  std::vector<ScriptCall> CallsOf(const std::vector<UserFacts>& users) const;
+
   Channel& channel_;
   const Keys& keys_;
   const Clock& clock_;
   const RedisRecentLikesOptions options_;
   std::atomic<int64_t> refused_up_to_us_ = 0;
+  std::atomic<int64_t> records_ = 0;
+  std::atomic<int64_t> records_lost_ = 0;
 };
 
 }  // namespace counter::redis

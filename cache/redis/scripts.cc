@@ -69,69 +69,115 @@ return effects
 
 // allow-oom: a record that holds an unlike must be able to end a like. The set is bounded.
 //
-// KEYS: likes, unlikes, versions of one user. ARGV: now in us, life of the set in ms, life of a
-// trace in us, likes at most, traces at most, then four a fact: member, liked (1 or 0), version,
-// verified in us. Returns how many facts were taken.
+// KEYS, three a user: likes, unlikes, versions. ARGV: now in us, life of a set in ms, life of a
+// trace in us, likes at most, traces at most; then for each user how many facts, and four a fact:
+// member, liked (1 or 0), version, verified in us. Returns how many facts were taken.
 //
-// The field '' of versions: likes verified up to then are refused, because a trace that would have
-// refused them had to go.
+// A field of versions is version@verified of a like, version@verified@made of a trace. The field ''
+// is refused@renewed: likes verified up to the former are refused, because a trace that would have
+// refused them had to go; at the latter the life of versions was begun anew, which is done now and
+// then only. Without it what is there is not whole (Redis evicts keys one by one) and goes.
+//
+// Most records are one new like of a user who has few: five short calls, no table and no closure of
+// ours, and no trimming while there is too little to trim.
 constexpr char kRecordLikes[] = R"lua(#!lua flags=allow-oom
-local likes, unlikes, versions = KEYS[1], KEYS[2], KEYS[3]
-local time = redis.call('TIME')
-local now = math.max(tonumber(ARGV[1]), time[1] * 1000000 + time[2])
-local life, trace_life = tonumber(ARGV[2]), tonumber(ARGV[3])
+local call, match, find = redis.call, string.match, string.find
+local life, trace_life = ARGV[2], tonumber(ARGV[3])
 local likes_max, traces_max = tonumber(ARGV[4]), tonumber(ARGV[5])
-local function newer(a, b)
-  if #a ~= #b then return #a > #b end
-  return a > b
-end
-local function forget(set, members)
-  for i = 1, #members, 100 do
-    local last = math.min(i + 99, #members)
-    redis.call('ZREM', set, unpack(members, i, last))
-    redis.call('HDEL', versions, unpack(members, i, last))
+local trim_above = math.min(likes_max, traces_max) + 1
+local time = call('TIME')
+local now_text = time[1] .. string.sub('000000' .. time[2], -6)
+if tonumber(ARGV[1]) > tonumber(now_text) then now_text = ARGV[1] end
+local now = tonumber(now_text)
+local taken, at = 0, 6
+for key = 1, #KEYS, 3 do
+  local likes, unlikes, versions = KEYS[key], KEYS[key + 1], KEYS[key + 2]
+  local facts = tonumber(ARGV[at])
+  local found
+  if facts == 1 then
+    found = redis.pcall('HMGET', versions, '', ARGV[at + 1])
+  else
+    local fields = {''}
+    for a = at + 1, at + 4 * facts, 4 do fields[#fields + 1] = ARGV[a] end
+    found = redis.pcall('HMGET', versions, unpack(fields))
   end
-end
-local refused_up_to = tonumber(redis.call('HGET', versions, '') or -1)
-local taken = 0
-for a = 6, #ARGV, 4 do
-  local member, liked, version = ARGV[a], ARGV[a + 1] == '1', ARGV[a + 2]
-  local verified = math.min(tonumber(ARGV[a + 3]), now)
-  local verified_text = string.format('%.0f', verified)
-  local refused = liked and (now - verified >= trace_life or verified <= refused_up_to)
-  local known = not refused and redis.call('HGET', versions, member)
-  if known then
-    local known_version, known_verified = string.match(known, '^(%d+)@(%d+)$')
-    refused = newer(known_version, version) or
-        (version == known_version and not newer(verified_text, known_verified))
+  local refused_text, renewed
+  if found[1] then refused_text, renewed = match(found[1], '^(%d+)@(%d+)$') end
+  local refused_up_to = tonumber(refused_text or 0)
+  if not renewed then call('DEL', likes, unlikes, versions) end
+  local before = {}
+  local changed, unliked = false, false
+  for i = 1, facts do
+    local a = at + 4 * i - 3
+    local member, liked, version, verified_text = ARGV[a], ARGV[a + 1] == '1', ARGV[a + 2], ARGV[a + 3]
+    if tonumber(verified_text) > now then verified_text = now_text end
+    local verified = tonumber(verified_text)
+    local refused = liked and (now - verified >= trace_life or verified <= refused_up_to)
+    local state = before[member]
+    if state == nil then state = renewed and found[i + 1] or '' end
+    if not refused and state ~= '' then
+      local known, known_verified, made = match(state, '^(%d+)@(%d+)@?(%d*)$')
+      if made == '' or now - tonumber(made) < trace_life then
+        refused = #known > #version or (#known == #version and known > version) or
+            (known == version and tonumber(known_verified) >= verified)
+      end
+    end
+    if not refused then
+      local was_trace = state ~= '' and find(state, '@.*@')
+      state = version .. '@' .. verified_text
+      if liked then
+        if was_trace then call('ZREM', unlikes, member) end
+        call('ZADD', likes, verified_text, member)
+      else
+        state = state .. '@' .. now_text
+        if not was_trace then call('ZREM', likes, member) end
+        call('ZADD', unlikes, now_text, member)
+        unliked = true
+      end
+      call('HSET', versions, member, state)
+      if facts > 1 then before[member] = state end
+      changed = true
+      taken = taken + 1
+    end
   end
-  if not refused then
-    redis.call('HSET', versions, member, version .. '@' .. verified_text)
-    redis.call('ZADD', liked and likes or unlikes,
-               liked and verified_text or string.format('%.0f', now), member)
-    redis.call('ZREM', liked and unlikes or likes, member)
-    taken = taken + 1
+  if changed then
+    call('PEXPIRE', likes, life)
+    if unliked then call('PEXPIRE', unlikes, life) end
+    if not renewed or now - tonumber(renewed) > tonumber(life) * 1000 / 16 then
+      renewed = now_text
+      call('HSET', versions, '', string.format('%.0f', refused_up_to) .. '@' .. renewed)
+      -- Longer than any set that it orders.
+      call('PEXPIRE', versions, string.format('%.0f', tonumber(life) * 9 / 8))
+    end
+    if unliked or call('HLEN', versions) > trim_above then
+      -- Members and scores in turn, as ZPOPMIN has them.
+      local function forget(popped)
+        for i = 1, #popped, 2 do call('HDEL', versions, popped[i]) end
+      end
+      local ended = call('ZCOUNT', unlikes, '-inf', string.format('%.0f', now - trace_life))
+      if ended > 0 then forget(call('ZPOPMIN', unlikes, ended)) end
+      local traces_held = call('ZCARD', unlikes)
+      if traces_held > traces_max then
+        local popped = call('ZPOPMIN', unlikes, traces_held - traces_max)
+        forget(popped)
+        local youngest = tonumber(popped[#popped])
+        if youngest > refused_up_to then
+          call('HSET', versions, '', string.format('%.0f', youngest) .. '@' .. renewed)
+        end
+        traces_held = traces_max
+      end
+      local likes_held = call('ZCARD', likes)
+      if likes_held > likes_max then
+        forget(call('ZPOPMIN', likes, likes_held - likes_max))
+        likes_held = likes_max
+      end
+      -- Redis may evict one of the keys without the others: then versions would grow without end.
+      if call('HLEN', versions) > likes_held + traces_held + 100 then
+        call('DEL', likes, unlikes, versions)
+      end
+    end
   end
-end
-forget(unlikes, redis.call('ZRANGE', unlikes, '-inf', string.format('%.0f', now - trace_life),
-                           'BYSCORE'))
-local traces_over = redis.call('ZCARD', unlikes) - traces_max
-if traces_over > 0 then
-  local youngest = redis.call('ZRANGE', unlikes, traces_over - 1, traces_over - 1, 'WITHSCORES')
-  forget(unlikes, redis.call('ZRANGE', unlikes, 0, traces_over - 1))
-  if tonumber(youngest[2]) > refused_up_to then
-    redis.call('HSET', versions, '', string.format('%.0f', tonumber(youngest[2])))
-  end
-end
-local likes_over = redis.call('ZCARD', likes) - likes_max
-if likes_over > 0 then forget(likes, redis.call('ZRANGE', likes, 0, likes_over - 1)) end
--- Redis may evict one of the keys without the others: then versions would grow without an end.
-local held = redis.call('ZCARD', likes) + redis.call('ZCARD', unlikes)
-if redis.call('HLEN', versions) > held + 100 then redis.call('DEL', likes, unlikes, versions) end
-if taken > 0 then
-  redis.call('PEXPIRE', likes, life)
-  redis.call('PEXPIRE', unlikes, life)
-  redis.call('PEXPIRE', versions, life)
+  at = at + 4 * facts + 1
 end
 return taken
 )lua";

@@ -71,11 +71,17 @@ Task<bool> CacheUpkeep::Round() {
   const bool put = co_await std::move(put_owed);
   Task<bool> sweep = Sweep();
   const bool swept = co_await std::move(sweep);
-  if (!put || !swept) {
+  bool told = true;
+  if (parts_.recent_likes != nullptr) {
+    Task<bool> tell = parts_.recent_likes->Round();
+    told = co_await std::move(tell);
+  }
+  const bool all = put && swept && told;
+  if (!all) {
     MutexLock lock(mutex_);
     ++stats_.failures;
   }
-  co_return (put && swept);
+  co_return all;
 }
 
 Task<bool> CacheUpkeep::PutOwed() {

@@ -7,7 +7,8 @@
 // - the items of outbox rows that nobody acknowledged in time (a server died, or the cache was
 //   gone), and deletes the rows when the cache has taken them;
 // - the items that are owed: what the cache may not have taken, or may have lost since. While
-//   nothing fails they do not wait for the second to pass.
+//   nothing fails they do not wait for the second to pass;
+// and has the unlikes told that the recent likes were not told of (recent_likes_upkeep.h).
 // What cannot be made good is tried again the next second.
 //
 // It is no cache and decides nothing about counts: the rules are cache/count_cache.h.
@@ -33,6 +34,7 @@
 #include "base/task.h"
 #include "cache/count_cache.h"
 #include "server/upkeep/outbox_match.h"
+#include "server/upkeep/recent_likes_upkeep.h"
 #include "storage/cache_outbox.h"
 #include "storage/like_store.h"
 #include "storage/stale_outbox.h"
@@ -67,6 +69,7 @@ class CacheUpkeep final : public CountCache, public OutboxListener {
     CacheOutbox* outbox = nullptr;  // Null: the store has none.
     StaleOutbox* stale = nullptr;   // Null: nothing is swept.
     const Clock& clock;
+    RecentLikesUpkeep* recent_likes = nullptr;  // Null: there are none to keep up.
   };
 
   explicit CacheUpkeep(Parts parts, CacheUpkeepOptions options = {});

@@ -150,11 +150,11 @@ TEST_CASE("a count takes no more bytes than its header says") {
 
 void Like(LocalRecentLikes& likes, const Clock& clock, int64_t user, int64_t item,
           int64_t version = 1) {
-  BlockingWait(likes.Record(UserId{user}, {{PostOf(item), true, version, clock.WallNow()}}));
+  BlockingWait(likes.Record({{UserId{user}, {{PostOf(item), true, version, clock.WallNow()}}}}));
 }
 void Unlike(LocalRecentLikes& likes, const Clock& clock, int64_t user, int64_t item,
             int64_t version) {
-  BlockingWait(likes.Record(UserId{user}, {{PostOf(item), false, version, clock.WallNow()}}));
+  BlockingWait(likes.Record({{UserId{user}, {{PostOf(item), false, version, clock.WallNow()}}}}));
 }
 bool IsKnown(LocalRecentLikes& likes, int64_t user, int64_t item) {
   return BlockingWait(likes.Find(UserId{user}, {PostOf(item)}))[0].has_value();
@@ -192,7 +192,7 @@ TEST_CASE("users with full sets stay within the bound of recent likes") {
       facts.push_back({PostOf(item), true, item, clock.WallNow()});
       facts.push_back({PostOf(item + 1000), false, item, clock.WallNow()});
     }
-    BlockingWait(likes.Record(UserId{user}, facts));
+    BlockingWait(likes.Record({{UserId{user}, facts}}));
     if (likes.Stats().entries > options.facts_max) within_bound = false;
   }
   CHECK(within_bound);
@@ -212,7 +212,7 @@ TEST_CASE("a user's traces are bounded too, and what is forgotten refuses late l
     clock.Advance(absl::Milliseconds(1));
   }
   CHECK(likes.Stats().entries == 10);
-  BlockingWait(likes.Record(UserId{1}, {{PostOf(1), true, 1, read_before}}));
+  BlockingWait(likes.Record({{UserId{1}, {{PostOf(1), true, 1, read_before}}}}));
   CHECK_FALSE(IsKnown(likes, 1, 1));
   Like(likes, clock, 1, 1, 3);
   CHECK(IsKnown(likes, 1, 1));
@@ -227,7 +227,7 @@ TEST_CASE("D6: a late like does not come back because its user was forgotten for
   const absl::Time read_before = clock.WallNow();
   Unlike(likes, clock, 1, 1, 11);
   for (int64_t user = 2; user <= 6; ++user) Like(likes, clock, user, 1);
-  BlockingWait(likes.Record(UserId{1}, {{PostOf(1), true, 10, read_before}}));
+  BlockingWait(likes.Record({{UserId{1}, {{PostOf(1), true, 10, read_before}}}}));
   CHECK_FALSE(IsKnown(likes, 1, 1));
   clock.Advance(absl::Milliseconds(1));
   Like(likes, clock, 1, 1, 12);

@@ -230,7 +230,7 @@ TEST_CASE("D5, D6: after a storm of likes and unlikes no ended like is found") {
     std::vector<std::pair<UserId, LikeFact>> sent;
     const auto deliver = [&] {
       const auto [user, fact] = TakeAny(sent, random());
-      BlockingWait(likes.Record(user, {fact}));
+      BlockingWait(likes.Record({{user, {fact}}}));
     };
     for (int step = 0; step < steps; ++step) {
       const auto user = static_cast<int64_t>(random() % kUsers);

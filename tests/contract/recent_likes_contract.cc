@@ -27,7 +27,7 @@ struct Fixture {
 
   absl::Time Now() { return under_test->Now(); }
   void Record(std::vector<LikeFact> facts, UserId user = kUser) {
-    BlockingWait(under_test->likes().Record(user, std::move(facts)));
+    CHECK(BlockingWait(under_test->likes().Record({{user, std::move(facts)}})));
   }
   void Like(int64_t version, std::optional<absl::Time> verified_at = std::nullopt) {
     Record({{kItem, true, version, verified_at.value_or(Now())}});

@@ -273,14 +273,82 @@ TEST_CASE("redis recent likes: after another run likes verified before it are no
   const absl::Time before = fixture.clock.WallNow();
   fixture.likes.OnNewRun();
   fixture.clock.Advance(absl::Seconds(1));
-  Spawn(fixture.likes.Record(kUser, {{kItem, true, 10, before}}));
+  Started<bool> old_like(fixture.likes.Record({{kUser, {{kItem, true, 10, before}}}}));
   CHECK_FALSE(fixture.channel.has_request());
-  Spawn(fixture.likes.Record(kUser, {{kItem, false, 10, before}}));
-  REQUIRE(fixture.channel.has_request());
-  fixture.channel.Reply(std::nullopt);
-  Spawn(fixture.likes.Record(kUser, {{kItem, true, 10, fixture.clock.WallNow()}}));
+  REQUIRE(old_like.ended());
+  CHECK(old_like.value());
+  Started<bool> old_unlike(fixture.likes.Record({{kUser, {{kItem, false, 10, before}}}}));
   REQUIRE(fixture.channel.has_request());
   fixture.channel.Reply({{Integer(1)}});
+  Started<bool> like(fixture.likes.Record({{kUser, {{kItem, true, 10, fixture.clock.WallNow()}}}}));
+  REQUIRE(fixture.channel.has_request());
+  fixture.channel.Reply({{Integer(1)}});
+}
+
+TEST_CASE("redis recent likes: facts of many users are one script call, of very many a few") {
+  Fixture fixture;
+  const absl::Time now = fixture.clock.WallNow();
+  const auto facts_of = [&](int64_t user, int64_t count) {
+    UserFacts facts{UserId{user}, {}};
+    for (int64_t id = 1; id <= count; ++id)
+      facts.facts.push_back({{ItemType{1}, id}, id % 2 == 0, 7, now});
+    return facts;
+  };
+  Started<bool> record(fixture.likes.Record({facts_of(1, 1), facts_of(2, 2), facts_of(3, 150)}));
+  const auto commands = fixture.channel.Commands();
+  REQUIRE(commands.size() == 2);
+  const std::string us = std::to_string(absl::ToUnixMicros(now));
+  const std::vector<std::string> begin(commands[0].begin() + 2, commands[0].begin() + 31);
+  CHECK(begin == std::vector<std::string>{"9",
+                                          "recent_likes:{1}",
+                                          "recent_likes:{1}:unlikes",
+                                          "recent_likes:{1}:versions",
+                                          "recent_likes:{2}",
+                                          "recent_likes:{2}:unlikes",
+                                          "recent_likes:{2}:versions",
+                                          "recent_likes:{3}",
+                                          "recent_likes:{3}:unlikes",
+                                          "recent_likes:{3}:versions",
+                                          us,
+                                          "86400000",
+                                          "60000000",
+                                          "1000",
+                                          "1000",
+                                          "1",
+                                          "post:1",
+                                          "0",
+                                          "7",
+                                          us,
+                                          "2",
+                                          "post:1",
+                                          "0",
+                                          "7",
+                                          us,
+                                          "post:2",
+                                          "1",
+                                          "7",
+                                          us});
+  CHECK(commands[0].size() == 3 + 9 + 5 + 3 + 100 * 4);
+  CHECK(commands[0][31] == "97");
+  CHECK(commands[1][2] == "3");
+  CHECK(commands[1].size() == 3 + 3 + 5 + 1 + 53 * 4);
+  SECTION("acknowledged when all of them were") {
+    fixture.channel.Reply({{Integer(100), Integer(0)}});
+    REQUIRE(record.ended());
+    CHECK(record.value());
+    CHECK(fixture.likes.Stats().records == 2);
+  }
+  SECTION("not when one of them was not") {
+    fixture.channel.Reply({{Integer(100), Error("OOM command not allowed")}});
+    REQUIRE(record.ended());
+    CHECK_FALSE(record.value());
+    CHECK(fixture.likes.Stats().records_lost == 2);
+  }
+  SECTION("not when there was no answer") {
+    fixture.channel.Reply(std::nullopt);
+    REQUIRE(record.ended());
+    CHECK_FALSE(record.value());
+  }
 }
 
 // ---- Rate limiter ------------------------------------------------------------------------------

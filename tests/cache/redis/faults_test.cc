@@ -121,7 +121,7 @@ class Server {
     Timed(caches_.recent_likes().Find(UserId{user}, {item}));
     const LikeFact fact{item, random % 2 == 0, static_cast<int64_t>(random >> 1),
                         Clock::System().WallNow()};
-    BlockingWait(caches_.recent_likes().Record(UserId{user}, {fact}));
+    BlockingWait(caches_.recent_likes().Record({{UserId{user}, {fact}}}));
   }
   // What the outbox and rule 6 do: what may not have arrived is put again. True if nothing is owed.
   bool Settle() {
@@ -381,7 +381,7 @@ TEST_CASE("faults: a full Redis takes newer counts and unlikes, and no new keys"
   };
   const auto record = [&](bool liked, int64_t version) {
     const LikeFact fact{ItemOf(0), liked, version, Clock::System().WallNow()};
-    BlockingWait(caches.recent_likes().Record(UserId{1}, {fact}));
+    BlockingWait(caches.recent_likes().Record({{UserId{1}, {fact}}}));
     return BlockingWait(caches.recent_likes().Find(UserId{1}, {ItemOf(0)}))[0].has_value();
   };
   REQUIRE(put(5, get(ItemOf(0)).token));
@@ -470,9 +470,7 @@ TEST_CASE("faults: K26: a user who likes without end keeps 1000 likes, which end
       facts.push_back({{ItemType{1}, 1 + batch * 200 + i}, true, 5, Clock::System().WallNow()});
     }
     RedisCaches& caches = trial.server(0).caches();
-    BlockingWait(caches.recent_likes().Record(UserId{9}, facts));
-    // An answer to this shows that the record has arrived.
-    BlockingWait(caches.recent_likes().Find(UserId{9}, {facts[0].item}));
+    BlockingWait(caches.recent_likes().Record({{UserId{9}, facts}}));
     CHECK(std::stoll(trial.redis().Command({"ZCARD", key})) <= 1000);
     CHECK(std::stoll(trial.redis().Command({"PTTL", key})) > 0);
   }

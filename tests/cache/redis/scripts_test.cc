@@ -188,6 +188,7 @@ class PureUser {
   int64_t Record(const std::vector<LikeFact>& facts, int64_t now_us) {
     int64_t taken = 0;
     const MonotonicTime now = At(now_us);
+    (void)set_.Trim(now, bounds_);  // Traces that have ended by now refuse nothing.
     for (LikeFact fact : facts) {
       fact.verified_at = std::min(fact.verified_at, absl::FromUnixMicros(now_us));
       const MonotonicTime verified = At(absl::ToUnixMicros(fact.verified_at));
@@ -234,7 +235,9 @@ TEST_CASE("script record likes: it takes, orders and trims as the pure set does"
       now_us += 1 + static_cast<int64_t>(random() % 8'000'000);
       std::vector<LikeFact> facts;
       ScriptCall call{kUserKeys, {absl::StrCat(now_us), "60000", "60000000", "5", "3"}};
-      for (uint64_t i = 1 + random() % 4; i > 0; --i) {
+      const uint64_t facts_count = 1 + random() % 4;
+      call.args.push_back(absl::StrCat(facts_count));
+      for (uint64_t i = facts_count; i > 0; --i) {
         // Late ones, and some from the future.
         const auto age = static_cast<int64_t>(random() % 70'000'000) - 2'000'000;
         facts.push_back({{ItemType{1}, 1 + static_cast<int64_t>(random() % kItems)},
@@ -274,7 +277,7 @@ TEST_CASE(
   LiveRedis redis;
   const int64_t now_us = RedisMicros(redis);
   for (int64_t round = 0; round < 30; ++round) {
-    ScriptCall call{kUserKeys, {absl::StrCat(now_us), "60000", "60000000", "20", "20"}};
+    ScriptCall call{kUserKeys, {absl::StrCat(now_us), "60000", "60000000", "20", "20", "20"}};
     for (int64_t i = 0; i < 20; ++i) {
       call.args.push_back(absl::StrCat("post:", round * 20 + i));
       call.args.emplace_back(i % 2 == 0 ? "1" : "0");
@@ -295,8 +298,8 @@ TEST_CASE("script record likes: a delayed call goes by Redis's clock, not by whe
   const int64_t now_us = RedisMicros(redis);
   const int64_t sent_us = now_us - 61'000'000;
   const ScriptCall late{kUserKeys,
-                        {absl::StrCat(sent_us), "60000", "60000000", "20", "20", "post:1", "1", "7",
-                         absl::StrCat(sent_us)}};
+                        {absl::StrCat(sent_us), "60000", "60000000", "20", "20", "1", "post:1", "1",
+                         "7", absl::StrCat(sent_us)}};
   CHECK(Call(redis, RecordLikesScript(), {late})[0].integer == 0);
 }
 
@@ -375,7 +378,8 @@ TEST_CASE("scripts: K23: after SCRIPT FLUSH each runs again") {
     ScriptCall put;
     AddPut("counter:post:1", {{{}, 5, 10, absl::FromUnixMicros(1)}, 0}, 1000, put);
     CHECK(Call(redis, PutCountsScript(), {put, put})[1].is_array());
-    CHECK(Call(redis, RecordLikesScript(), {{kUserKeys, {"1", "60000", "60000000", "20", "20"}}})[0]
+    CHECK(Call(redis, RecordLikesScript(),
+               {{kUserKeys, {"1", "60000", "60000000", "20", "20", "0"}}})[0]
               .is_integer());
     CHECK(Call(redis, ReserveLikesScript(), {{{"rate:{1}:likes"}, {"10", "1000", "1"}}})[0]
               .is_array());
