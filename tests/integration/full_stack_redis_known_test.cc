@@ -1,0 +1,267 @@
+// Known faults of people who use Redis as we do (K21, K23 to K26 of what others met), on two
+// servers over PostgreSQL and Redis; and a Redis that wants TLS and a login.
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "tests/integration/full_stack.h"
+#include "tests/integration/full_stack_load.h"
+#include "tests/support/eventually.h"
+#include "tests/support/test_settings.h"
+#include "tests/support/workers.h"
+
+namespace counter::testing {
+namespace {
+
+using client::Mutation;
+
+void RequireRestarted(RedisServer& redis) {
+  const absl::Status restarted = redis.Restart();
+  INFO(restarted);
+  REQUIRE(restarted.ok());
+}
+
+int64_t NumberOf(const std::string& reply) {
+  int64_t number = -1'000'000;
+  (void)absl::SimpleAtoi(reply, &number);
+  return number;
+}
+
+// A number of Redis's INFO.
+double InfoOf(const RedisServer& redis, const std::string& section, const std::string& field) {
+  const std::string info = redis.Command({"INFO", section});
+  for (absl::string_view line : absl::StrSplit(info, absl::ByAnyChar("\r\n"))) {
+    double value = 0;
+    if (absl::ConsumePrefix(&line, field + ":") && absl::SimpleAtod(line, &value)) return value;
+  }
+  return -1;
+}
+
+// Ends all connections of servers again and again while it lives.
+class ConnectionKiller {
+ public:
+  explicit ConnectionKiller(const RedisServer& redis)
+      : thread_([this, &redis] {
+          std::mt19937_64 random(TestSeed());
+          while (!over_) {
+            redis.Command({"CLIENT", "KILL", "TYPE", "normal"});
+            absl::SleepFor(absl::Milliseconds(5 + random() % 100));
+          }
+        }) {}
+  ~ConnectionKiller() {
+    over_ = true;
+    thread_.join();
+  }
+  ConnectionKiller(const ConnectionKiller&) = delete;
+  ConnectionKiller& operator=(const ConnectionKiller&) = delete;
+
+ private:
+  std::atomic<bool> over_ = false;
+  std::thread thread_;
+};
+
+TEST_CASE("K21: Redis dies, breaks connections and comes back, servers come and go: all is well") {
+  FullStack stack;
+  std::mt19937_64 random(TestSeed());
+  MixedLoad load(stack, {.single_writers = 8, .batch_writers = 2, .readers = 2});
+  const absl::Time end = absl::Now() + Sized(absl::Seconds(4), absl::Minutes(10));
+  int rounds = 0;
+  while (absl::Now() < end) {
+    ++rounds;
+    const auto passing = stack.StartAnother({});
+    stack.redis().Command({"CLIENT", "KILL", "TYPE", "normal"});
+    absl::SleepFor(absl::Milliseconds(random() % 500));
+    stack.redis().Kill9();
+    absl::SleepFor(absl::Milliseconds(random() % Sized(200, 1500)));
+    StopServer(*passing);
+    RequireRestarted(stack.redis());
+    absl::SleepFor(absl::Milliseconds(500 + random() % 500));
+  }
+  const MixedLoadReport report = load.Stop();
+  WARN(rounds << " rounds");
+  RequireFlawless(report, stack);
+  for (int i = 0; i < FullStack::kServers; ++i)
+    CHECK_FALSE(stack.server(i).WaitExit(absl::ZeroDuration()).has_value());
+  std::string differences;
+  CHECK(stack.CacheComesToEqualStore(differences));
+  INFO(differences);
+  CHECK(differences.empty());
+  stack.RequireSound();
+}
+
+TEST_CASE("K23: scripts that are flushed all the time cost no caller an error, and limits hold") {
+  constexpr int64_t kLimit = 100;
+  FullStack stack(
+      {{"RATE_LIMIT_REQUESTS", absl::StrCat(kLimit)}, {"RATE_LIMIT_WINDOW_SECONDS", "600"}});
+  std::atomic<bool> over = false;
+  std::thread flusher([&] {
+    while (!over) {
+      stack.redis().Command({"SCRIPT", "FLUSH"});
+      absl::SleepFor(Sized(absl::Milliseconds(5), absl::Milliseconds(50)));
+    }
+  });
+  const int64_t users = Sized(3, 60);
+  std::atomic<int64_t> errors = 0;
+  std::vector<std::atomic<int64_t>> liked(static_cast<size_t>(users));
+  RunWorkers(4, [&](int worker) {
+    for (int64_t like = 0; like < users * kLimit / 2; ++like) {
+      const int64_t user = 1 + like % users;
+      const auto reply = stack.client(worker % 2).Like(user, Post(1 + like * 4 + worker));
+      if (reply.ok())
+        ++liked[static_cast<size_t>(user - 1)];
+      else if (reply.error().kind != client::ErrorKind::kRateLimited)
+        ++errors;
+    }
+  });
+  over = true;
+  flusher.join();
+  CHECK(errors == 0);
+  for (const std::atomic<int64_t>& likes : liked) {
+    CHECK(likes >= kLimit);
+    // A server that gets no answer in time counts alone.
+    CHECK(likes <= kLimit * 11 / 10);
+  }
+}
+
+TEST_CASE("K24: whatever is lost on the way to Redis, no limit lasts for ever") {
+  constexpr int kCallers = 8;
+  FullStack stack({{"RATE_LIMIT_REQUESTS", "5"}, {"RATE_LIMIT_WINDOW_SECONDS", "1"}});
+  const int calls = Sized(1200, 10'000);
+  std::atomic<int> errors = 0;
+  std::atomic<int> limited = 0;
+  {
+    const ConnectionKiller killer(stack.redis());
+    RunWorkers(kCallers, [&](int worker) {
+      for (int call = 0; call < calls / kCallers; ++call) {
+        const auto reply =
+            stack.client(call % 2).Like(1 + call % 4, Post(1 + call * kCallers + worker));
+        if (reply.ok()) continue;
+        ++(reply.error().kind == client::ErrorKind::kRateLimited ? limited : errors);
+      }
+    });
+  }
+  CHECK(errors == 0);
+  CHECK(limited > 0);
+  // Every limit ends by itself, and a blocked user is free within a window and a second.
+  for (int user = 1; user <= 4; ++user)
+    CHECK(stack.redis().Command({"PTTL", absl::StrCat("rate:{", user, "}:likes")}) != "-1");
+  for (int64_t user = 1; user <= 4; ++user) {
+    CHECK(Eventually(absl::Seconds(2) * Slowness(),
+                     [&] { return stack.client(0).Like(user, Post(10'000'000)).ok(); }));
+  }
+}
+
+TEST_CASE("K25: after any interleaving of reads, writes and evictions the cache equals the store") {
+  constexpr int64_t kPosts = 100;
+  constexpr int kCallers = 8;
+  FullStack stack;
+  const int calls = Sized(3000, 10'000);
+  std::atomic<int> errors = 0;
+  RunWorkers(kCallers, [&](int worker) {
+    std::mt19937_64 random(TestSeed() + static_cast<uint64_t>(worker));
+    for (int call = 0; call < calls / kCallers; ++call) {
+      const Client& client = stack.client(static_cast<int>(random() % 2));
+      const client::Item post = Post(1 + static_cast<int64_t>(random() % kPosts));
+      const uint64_t what = random() % 10;
+      bool ok = true;
+      if (what < 2)
+        ok = client.Like(1 + worker, post).ok();
+      else if (what < 4)
+        ok = client.Unlike(1 + worker, post).ok();
+      else if (what < 9)
+        ok = client.Count(post).ok();
+      else
+        stack.redis().Command({"DEL", absl::StrCat("counter:post:", post.id)});
+      if (!ok) ++errors;
+    }
+  });
+  CHECK(errors == 0);
+  std::string differences;
+  CHECK(stack.CacheComesToEqualStore(differences));
+  INFO(differences);
+  CHECK(differences.empty());
+  CHECK_FALSE(stack.CachedCounts().empty());
+}
+
+TEST_CASE("K26: a user who likes without end keeps 1000 recent likes that end, and slows nobody") {
+  constexpr int64_t kUser = 9;
+  constexpr int64_t kBatch = 500;
+  FullStack stack;
+  const std::string key = absl::StrCat("recent_likes:{", kUser, "}");
+  stack.redis().Command({"CONFIG", "SET", "slowlog-log-slower-than", "10000"});
+  stack.redis().Command({"CONFIG", "RESETSTAT"});
+  // A command is slow, too, when the machine takes the processor away from Redis. What is slow by
+  // itself is slow in every stretch, and takes processor time.
+  int64_t fewest_slow = 1'000'000;
+  const double cpu_before = InfoOf(stack.redis(), "cpu", "used_cpu_user");
+  const double commands_before = InfoOf(stack.redis(), "stats", "total_commands_processed");
+  int64_t post = 0;
+  for (int stretch = 0; stretch < 4; ++stretch) {
+    stack.redis().Command({"SLOWLOG", "RESET"});
+    for (int64_t batch = 0; batch < Sized(4, 50); ++batch) {
+      std::vector<Mutation> likes;
+      for (int64_t i = 0; i < kBatch; ++i) likes.push_back({kUser, Post(++post)});
+      REQUIRE(stack.client(static_cast<int>(batch % 2)).WriteLikes(likes).ok());
+      CHECK(NumberOf(stack.redis().Command({"ZCARD", key})) <= 1000);
+      for (const char* part : {"", ":versions"})
+        CHECK(NumberOf(stack.redis().Command({"PTTL", key + part})) > 0);
+    }
+    fewest_slow = std::min(fewest_slow, NumberOf(stack.redis().Command({"SLOWLOG", "LEN"})));
+  }
+  const double commands_run =
+      InfoOf(stack.redis(), "stats", "total_commands_processed") - commands_before;
+  const double ms_a_command =
+      1000 * (InfoOf(stack.redis(), "cpu", "used_cpu_user") - cpu_before) / commands_run;
+  INFO(fewest_slow << " slow commands, " << ms_a_command << " ms of processor time a command");
+  CHECK((fewest_slow == 0 || ms_a_command < 1));
+  CHECK(stack.redis().Command({"ZCARD", key}) == "1000");
+  CHECK(NumberOf(stack.redis().Command({"HLEN", key + ":versions"})) <= 1101);
+  // Nothing reads a whole set.
+  const std::string commands = stack.redis().Command({"INFO", "commandstats"});
+  REQUIRE(absl::StrContains(commands, "cmdstat_zadd"));
+  for (const char* command : {"smembers", "hgetall", "hkeys", "keys"})
+    CHECK_FALSE(absl::StrContains(commands, absl::StrCat("cmdstat_", command, ":")));
+  CHECK(stack.Sql("SELECT count(*) FROM user_likes") == absl::StrCat(post));
+}
+
+TEST_CASE("A Redis that wants TLS, a user and a password is used, and not with a wrong one") {
+  FullStack stack({}, {.tls = true});
+  REQUIRE(stack.redis().Command({"ACL", "SETUSER", "counter", "on", ">s3cret", "~*", "&*", "+@all",
+                                 "-@dangerous", "+info", "+role"}) == "OK");
+  const auto start = [&](const char* password, const Settings& more) {
+    Settings settings = more;
+    settings["REDIS_URL"] =
+        absl::StrCat("rediss://counter:", password, "@localhost:", stack.redis().tls_port());
+    return stack.StartAnother(settings);
+  };
+  const Settings trust = {{"SSL_CERT_FILE", stack.redis().ca_file()}};
+  const auto good = start("s3cret", trust);
+  CHECK(Eventually(absl::Seconds(10) * Slowness(),
+                   [&] { return MetricOf(*good, "counter_redis_connected") == 1; }));
+  REQUIRE(ConnectTo(*good).Like(1, Post(1)).ok());
+  CHECK(Eventually(absl::Seconds(5) * Slowness(), [&] {
+    const auto read = ConnectTo(*good).Count(Post(1));
+    return read.ok() && read->count.source == client::Source::kCache && read->count.count == 1;
+  }));
+  // Without trust in the certificate, or with another password, callers notice nothing.
+  for (const auto& bad : {start("s3cret", {}), start("wrong", trust)}) {
+    CHECK(Eventually(absl::Seconds(10) * Slowness(),
+                     [&] { return MetricOf(*bad, "counter_redis_breaks_total") > 1; }));
+    CHECK(MetricOf(*bad, "counter_redis_connected") == 0);
+    CHECK(ConnectTo(*bad).Count(Post(1)).value().count.count == 1);
+  }
+}
+
+}  // namespace
+}  // namespace counter::testing
