@@ -34,7 +34,7 @@ function curve(value) {
   const from = 120 - history.length;
   byId("curve").setAttribute("d", history.map((y, x) =>
     (x ? "L" : "M") + (from + x) + " " + (62 - 60 * y / peak).toFixed(1)).join(""));
-  set("peak", "peak " + rate(peak));
+  set("peak", "(peak " + rate(peak) + ")");
 }
 
 function dependency(id, part) {

@@ -68,8 +68,11 @@ struct LiveStats::Probes {
   std::optional<absl::Duration> cache_latency ABSL_GUARDED_BY(mutex);
   std::map<Item, int64_t> counts ABSL_GUARDED_BY(mutex);
 
-  static Task<> AskStore(std::shared_ptr<Probes> probes, LikeStore& store, const Clock& clock,
-                         std::vector<ItemRead> items) {
+  static Task<> AskStore(std::shared_ptr<Probes> given, LikeStore& store, const Clock& clock,
+                         std::vector<ItemRead> given_items) {
+    // In the coroutine's frame for as long as it waits.
+    const std::shared_ptr<Probes> probes = std::move(given);
+    const std::vector<ItemRead> items = std::move(given_items);
     const MonotonicTime start = clock.MonotonicNow();
     CallLimits limits;
     limits.deadline = start + kProbeTimeout;
@@ -87,8 +90,9 @@ struct LiveStats::Probes {
     }
   }
 
-  static Task<> AskCache(std::shared_ptr<Probes> probes, RecentLikes& recent_likes,
+  static Task<> AskCache(std::shared_ptr<Probes> given, RecentLikes& recent_likes,
                          const Clock& clock) {
+    const std::shared_ptr<Probes> probes = std::move(given);
     const MonotonicTime start = clock.MonotonicNow();
     Task<std::vector<std::optional<absl::Time>>> find =
         recent_likes.Find(UserId{1}, {Item{ItemType{1}, 1}});
