@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -211,6 +212,56 @@ TEST_CASE("health --wait gives up after its time when nobody listens") {
   const Ran ran = RunWith({"health", "--wait", "200ms", "--server", target});
   CHECK(ran.status == 78);
   CHECK(ran.out.empty());
+}
+
+TEST_CASE("Items may come from a file, and a wrong line in it is a wrong command line") {
+  ScriptedServer server;
+  ScriptReads(server);
+  const std::string path = absl::StrCat(std::getenv("TEST_TMPDIR"), "/items");
+  std::ofstream(path) << "post:1\n\n reel:2 \n";
+  const Ran ran = RunWith({"count", "--server", server.target(), "--file", path, "post:3"});
+  CHECK(ran.status == 0);
+  CHECK(absl::StrContains(ran.out, "reel:2  20"));
+  CHECK(absl::StrContains(ran.out, "post:3  30"));
+  std::ofstream(path) << "post\n";
+  CHECK(RunWith({"count", "--server", server.target(), "--file", path}).status == 64);
+  CHECK(RunWith({"count", "--server", server.target()}).status == 64);
+}
+
+TEST_CASE("A context stands for its server") {
+  ScriptedServer server;
+  ScriptReads(server);
+  const std::string path = absl::StrCat(std::getenv("TEST_TMPDIR"), "/contexts.json");
+  setenv("COUNTERCTL_CONFIG", path.c_str(), 1);
+  CHECK(RunWith({"context", "set", "prod", server.target()}).status == 0);
+  CHECK(RunWith({"context", "set", "gone", "127.0.0.1:1"}).status == 0);
+  CHECK(RunWith({"count", "post:1"}).status == 0);  // The first one is current.
+  CHECK(RunWith({"--context", "gone", "count", "post:1"}).status == 78);
+  CHECK(RunWith({"--context", "gone", "--server", server.target(), "count", "post:1"}).status == 0);
+  CHECK(RunWith({"--context", "none", "count", "post:1"}).status == 64);
+  CHECK(RunWith({"context", "use", "gone"}).status == 0);
+  CHECK(RunWith({"count", "post:1"}).status == 78);
+  CHECK(RunWith({"context", "delete", "gone"}).status == 0);
+  CHECK(absl::StrContains(RunWith({"context", "list", "-o", "json"}).out, "prod"));
+  unsetenv("COUNTERCTL_CONFIG");
+}
+
+TEST_CASE("Completion knows every command and option, in each shell") {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Ran ran = RunWith({"completion", shell});
+    CHECK(ran.status == 0);
+    for (const char* word : {"has-liked", "import", "context", "strong", "patience"})
+      CHECK(absl::StrContains(ran.out, word));
+  }
+  CHECK(RunWith({"completion", "tcsh"}).status == 64);
+}
+
+TEST_CASE("status shows every name of health") {
+  ScriptedServer server;
+  const Ran ran = RunWith({"status", "--server", server.target()});
+  CHECK(ran.status == 0);
+  CHECK(absl::StrContains(ran.out, "readiness   SERVING"));
+  CHECK(absl::StrContains(ran.out, server.target()));
 }
 
 }  // namespace

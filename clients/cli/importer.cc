@@ -1,0 +1,181 @@
+#include "clients/cli/importer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace counter::cli {
+namespace {
+
+using client::Error;
+using client::ErrorKind;
+
+constexpr absl::Duration kCallDeadline = absl::Seconds(10);
+constexpr absl::Duration kPauseFirst = absl::Milliseconds(100);
+constexpr absl::Duration kPauseMax = absl::Seconds(5);
+constexpr std::chrono::milliseconds kProgressEvery(200);
+
+// Whether the same call can succeed later.
+bool IsForNow(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kRateLimited:
+    case ErrorKind::kOverloaded:
+    case ErrorKind::kUnavailable:
+    case ErrorKind::kDeadlineExceeded:
+    case ErrorKind::kCancelled:
+    case ErrorKind::kInternal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Error OwnError(const std::string& message) {
+  Error error;
+  error.kind = ErrorKind::kFailedPrecondition;
+  error.grpc_code = 9;
+  error.message = message;
+  return error;
+}
+
+std::string ErrorLine(int64_t number, const std::string& fault, const std::string& text) {
+  return absl::StrCat(number, "\t", fault, "\t", text);
+}
+
+}  // namespace
+
+Importer::Importer(const client::Client& client, std::istream& input, ImportLedger& ledger,
+                   Options options)
+    : client_(client),
+      input_(input),
+      ledger_(ledger),
+      options_(options),
+      line_number_(ledger.totals().lines),
+      offset_(ledger.offset()) {}
+
+std::optional<Error> Importer::Run(const Progress& progress) {
+  std::vector<std::thread> threads;
+  workers_ = options_.calls_max;
+  for (int i = 0; i < options_.calls_max; ++i) threads.emplace_back([this] { Work(); });
+  absl::Time recorded = absl::Now();
+  std::unique_lock lock(mutex_);
+  while (workers_ > 0) {
+    changed_.wait_for(lock, kProgressEvery, [this] { return workers_ == 0; });
+    progress(ledger_.offset(), ledger_.totals());
+    if (absl::Now() - recorded < options_.record_every) continue;
+    recorded = absl::Now();
+    const std::string fault = ledger_.Record();
+    if (!fault.empty() && !error_.has_value()) error_ = OwnError(fault);
+  }
+  lock.unlock();
+  for (std::thread& thread : threads) thread.join();
+  const std::string fault = ledger_.Record();
+  if (!fault.empty() && !error_.has_value()) error_ = OwnError(fault);
+  if (!error_.has_value()) ledger_.Finish();
+  return error_;
+}
+
+void Importer::Work() {
+  while (std::optional<Batch> batch = Next()) {
+    std::optional<Error> error = Apply(*batch);
+    const std::lock_guard lock(mutex_);
+    --running_;
+    alone_ = false;
+    if (error.has_value()) {
+      if (!error_.has_value()) error_ = std::move(error);
+    } else {
+      const std::string fault = ledger_.End(batch->number, std::move(batch->end));
+      if (!fault.empty() && !error_.has_value()) error_ = OwnError(fault);
+    }
+    changed_.notify_all();
+  }
+  const std::lock_guard lock(mutex_);
+  --workers_;
+  changed_.notify_all();
+}
+
+std::optional<Importer::Batch> Importer::Next() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (error_.has_value()) return std::nullopt;
+    if (!waiting_.has_value()) {
+      Batch batch = Read();
+      if (batch.end.totals.lines == 0) return std::nullopt;
+      waiting_ = std::move(batch);
+    }
+    if (running_ == 0 || (!waiting_->alone && !alone_)) break;
+    changed_.wait(lock);
+  }
+  Batch batch = *std::move(waiting_);
+  waiting_.reset();
+  ++running_;
+  alone_ = batch.alone;
+  return batch;
+}
+
+Importer::Batch Importer::Read() {
+  Batch batch;
+  batch.number = batches_;
+  std::string text;
+  while (batch.end.totals.lines < options_.batch_lines_max && std::getline(input_, text)) {
+    ++line_number_;
+    offset_ += static_cast<int64_t>(text.size()) + 1;
+    ++batch.end.totals.lines;
+    ImportLine line = ParseImportLine(text, options_.format);
+    if (line.mutation.has_value()) {
+      batch.alone = batch.alone || line.mutation->action == client::Action::kUnlike;
+      batch.lines.push_back({*std::move(line.mutation), text, line_number_});
+    } else if (!line.fault.empty()) {
+      batch.end.errors.push_back(ErrorLine(line_number_, line.fault, text));
+      ++batch.end.totals.refused;
+    }
+  }
+  if (batch.end.totals.lines > 0) ++batches_;
+  batch.end.end_offset = offset_;
+  return batch;
+}
+
+std::optional<Error> Importer::Apply(Batch& batch) const {
+  const absl::Time end = absl::Now() + options_.patience;
+  absl::Duration pause = kPauseFirst;
+  std::vector<Line> lines = std::move(batch.lines);
+  while (!lines.empty()) {
+    std::vector<client::Mutation> mutations;
+    mutations.reserve(lines.size());
+    for (const Line& line : lines) mutations.push_back(line.mutation);
+    const auto written = client_.WriteLikes(mutations, {.deadline = kCallDeadline});
+    std::optional<Error> again;  // The last failure that may pass.
+    if (!written.ok()) {
+      if (!IsForNow(written.error().kind)) return written.error();
+      again = written.error();
+    } else {
+      std::vector<Line> left;
+      for (size_t i = 0; i < lines.size(); ++i) {
+        const auto& result = written->results[i];
+        if (result.ok()) {
+          ++(result->changed ? batch.end.totals.changed : batch.end.totals.unchanged);
+        } else if (IsForNow(result.error().kind)) {
+          again = result.error();
+          left.push_back(std::move(lines[i]));
+        } else {
+          ++batch.end.totals.refused;
+          batch.end.errors.push_back(
+              ErrorLine(lines[i].number, result.error().message, lines[i].text));
+        }
+      }
+      lines = std::move(left);
+    }
+    if (!again.has_value()) continue;
+    const absl::Duration wait = std::max(pause, again->retry_after.value_or(pause));
+    if (absl::Now() + wait > end) return again;
+    absl::SleepFor(wait);
+    pause = std::min(2 * pause, kPauseMax);
+  }
+  return std::nullopt;
+}
+
+}  // namespace counter::cli
