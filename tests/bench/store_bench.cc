@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <boost/json.hpp>
 
 #include "base/task.h"
 #include "storage/sqlite/database.h"
@@ -38,6 +39,7 @@ struct Settings {
   int reply_us = 0;  // Of work that each caller does on the thread that answers it.
   int batch_rows_max = SqliteStoreOptions{}.batch_rows_max;
   int checkpoint_pages = SqliteStoreOptions{}.checkpoint_pages;
+  bool json = false;
 };
 
 struct Load {
@@ -195,6 +197,11 @@ Rate MeasureRaw(const Load& load, const Settings& settings, uint64_t seed) {
   return {static_cast<double>(likes) / (MsSince(start) / 1000), P99(ms)};
 }
 
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
 int Run(int argc, char** argv) {
   Settings settings;
   CLI::App app("Likes a second of the embedded store and of SQLite itself");
@@ -206,11 +213,15 @@ int Run(int argc, char** argv) {
   app.add_option("--reply-us", settings.reply_us, "Work of a caller after each answer");
   app.add_option("--batch-rows-max", settings.batch_rows_max, "The store's batch_rows_max");
   app.add_option("--checkpoint-pages", settings.checkpoint_pages, "The store's checkpoint_pages");
+  app.add_flag("--json", settings.json, "At the end a line with the medians, in likes a second");
   CLI11_PARSE(app, argc, argv);
   const uint64_t seed = std::random_device{}();
   std::printf("seed %llu, %d tasks x %d\n", static_cast<unsigned long long>(seed), settings.tasks,
               settings.batch);
+  boost::json::object medians;
   for (const Load& load : kLoads) {
+    std::vector<double> raws;
+    std::vector<double> stores;
     for (int round = 0; round < settings.rounds; ++round) {
       const Rate raw = MeasureRaw(load, settings, seed + static_cast<uint64_t>(round));
       const Rate store = MeasureStore(load, settings, seed + static_cast<uint64_t>(round));
@@ -220,8 +231,12 @@ int Run(int argc, char** argv) {
           load.name, store.likes_per_second, store.p99_ms, raw.likes_per_second, raw.p99_ms,
           store.likes_per_second / raw.likes_per_second);
       std::fflush(stdout);
+      raws.push_back(raw.likes_per_second);
+      stores.push_back(store.likes_per_second);
     }
+    medians[load.name] = {{"sqlite", Median(raws)}, {"store", Median(stores)}};
   }
+  if (settings.json) std::printf("%s\n", boost::json::serialize(medians).c_str());
   std::filesystem::remove_all(settings.folder + "/counter_store_bench");
   return 0;
 }
