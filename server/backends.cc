@@ -14,6 +14,7 @@
 #include "cache/local/local_count_cache.h"
 #include "cache/local/local_rate_limiter.h"
 #include "cache/local/local_recent_likes.h"
+#include "cache/near/near_count_cache.h"
 #include "cache/redis/redis_caches.h"
 #include "cache/redis/redis_url.h"
 #include "server/cache_readings.h"
@@ -145,6 +146,14 @@ redis::RedisCachesOptions RedisOptions(const Config& config, redis::Address addr
   return options;
 }
 
+NearCountCacheOptions NearOptions(const Config& config) {
+  NearCountCacheOptions options;
+  options.fresh = absl::Milliseconds(config.near_cache_ms);
+  options.stale = options.fresh * 3 / 2;
+  options.entries_max = config.near_cache_items_max;
+  return options;
+}
+
 // With the caches in Redis.
 class RedisBackends final : public Backends {
  public:
@@ -156,6 +165,7 @@ class RedisBackends final : public Backends {
         recent_likes_(caches_.recent_likes(), Clock::System()),
         upkeep_({*opened_.store, caches_.counts(), opened_.outbox, opened_.stale_outbox,
                  Clock::System(), &recent_likes_}) {
+    if (config.near_cache_ms > 0) near_.emplace(upkeep_, Clock::System(), NearOptions(config));
     if (failpoint_batch > 0) failpoint_.emplace(upkeep_, failpoint_batch);
     OutboxListener* listener = &upkeep_;
     if (failpoint_.has_value()) listener = &*failpoint_;
@@ -170,7 +180,10 @@ class RedisBackends final : public Backends {
   ~RedisBackends() override { Stop(); }
 
   LikeStore& store() override { return *opened_.store; }
-  CountCache& count_cache() override { return upkeep_; }
+  CountCache& count_cache() override {
+    if (near_.has_value()) return *near_;
+    return upkeep_;
+  }
   RecentLikes& recent_likes() override { return recent_likes_; }
   RateLimiter& rate_limiter() override { return caches_.rate_limiter(); }
   std::vector<MetricReading> Readings() const override {
@@ -197,6 +210,7 @@ class RedisBackends final : public Backends {
   redis::RedisCaches caches_;
   RecentLikesUpkeep recent_likes_;
   CacheUpkeep upkeep_;
+  std::optional<NearCountCache> near_;
   std::optional<Failpoint> failpoint_;
   bool stopped_ = false;
 };

@@ -62,6 +62,8 @@ struct Config {
   std::optional<ServiceUrl> redis_url;  // None: the cache inside this process.
   absl::Duration cache_ttl;
   int cache_items_max = 0;
+  int near_cache_ms = 0;  // 0: none.
+  int near_cache_items_max = 0;
   absl::Duration recent_likes_ttl;
   absl::Duration recent_likes_fresh;
   int recent_likes_max = 0;

@@ -139,6 +139,27 @@ std::vector<Setting> MakeSettings() {
        .max = 100'000'000,
        .unit = "counts",
        .help = "Counts that the cache inside this process holds; about 160 bytes each."},
+      {.name = "NEAR_CACHE_MILLISECONDS",
+       .group = "Cache",
+       .field = &Config::near_cache_ms,
+       .default_text = "0",
+       .min = 0,
+       .max = 600,
+       .unit = "milliseconds",
+       .help =
+           "With REDIS_URL: how long a server answers a count from its own memory before it asks "
+           "Redis again; half as long again while it asks. A write through another server may be "
+           "unseen for that long, so a caller of two servers may see a count step back. 0: always "
+           "ask Redis."},
+      {.name = "NEAR_CACHE_ITEMS_MAX",
+       .group = "Cache",
+       .field = &Config::near_cache_items_max,
+       .default_text = "100000",
+       .min = 1,
+       .max = 100'000'000,
+       .unit = "counts",
+       .help =
+           "With REDIS_URL: counts that a server holds in its own memory; about 180 bytes each."},
       {.name = "RECENT_LIKES_TTL",
        .group = "Cache",
        .field = &Config::recent_likes_ttl,

@@ -26,7 +26,7 @@ empty = [name for name, rounds in results["rows"].items()
          if len(rounds) != 1 or rounds[0]["units_per_second"] <= 0]
 assert not empty, f"rows without a rate: {empty}"
 assert len(results["rows"]) >= 30, len(results["rows"])
-assert len(results["ratios"]) == 19, [ratio["name"] for ratio in results["ratios"]]
+assert len(results["ratios"]) == 20, [ratio["name"] for ratio in results["ratios"]]
 assert len(results["limits"]) == 7, [limit["name"] for limit in results["limits"]]
 xml.dom.minidom.parse(os.path.join(folder, "cpu.svg"))
 with open(os.path.join(folder, "table.md")) as text:

@@ -250,7 +250,7 @@ Result Generation::Run() {
   const double cpu_begin = ProcessCpuSeconds();
   begin_ = steady_clock::now();
   measure_begin_ = begin_ + (options_.calls_max > 0 ? steady_clock::duration::zero()
-                                                   : absl::ToChronoNanoseconds(options_.warm_up));
+                                                    : absl::ToChronoNanoseconds(options_.warm_up));
   end_ = options_.calls_max > 0 ? TimePoint::max()
                                 : measure_begin_ + absl::ToChronoNanoseconds(options_.duration);
   std::vector<Tally> tallies(queues_.size());

@@ -63,6 +63,8 @@ ROWS = [
            *UNIFORM),
     # (d) Reads.
     _unary("count_hit_512", "GetCount, hit, 512 in flight", "full", 512, "--calls", "GetCount", *WARM, fill="items"),
+    _unary("count_near_512", "GetCount, hit, near cache of 400 ms, 512 in flight", "near", 512, "--calls", "GetCount",
+           *WARM, fill="items"),
     _bench("count_hit_open", "GetCount, hit, open loop at half of the peak", "full", "--calls", "GetCount", *WARM,
            fill="items", half_of="count_hit_512"),
     _unary("count_miss_512", "GetCount, miss, 512 in flight", "full", 512, "--calls", "GetCount", "--cold_share", "1"),
@@ -116,6 +118,7 @@ RATIOS = [
     Ratio("WriteLikes of 100 / pgbench", "write_100", "pgbench", 9),
     Ratio("WriteLikes of 100, hot / pgbench, hot", "write_100_hot", "pgbench_hot", 42),
     Ratio("GetCount hit / empty call", "count_hit_512", "empty_512", 0.9),
+    Ratio("GetCount hit, near cache / empty call", "count_near_512", "empty_512", 0.9),
     Ratio("BatchGetCounts of 50 / empty call", "counts_50", "empty_64", 0.5, field="calls_per_second"),
     Ratio("HasLiked of 50, recent / empty call", "liked_50_recent", "empty_64", 0.5, field="calls_per_second"),
     Ratio("HasLiked of 50, stored / empty call", "liked_50_stored", "empty_64", 0.3, field="calls_per_second"),
@@ -191,6 +194,7 @@ class Bench:
         settings = {
             "full": {"DATABASE_URL": postgres.url("counter"), "REDIS_URL": redis.url()},
             "single": {"DATABASE_URL": postgres.url("single"), "REDIS_URL": redis.url(2), "BATCH_ROWS_MAX": "1"},
+            "near": {"DATABASE_URL": postgres.url("counter"), "REDIS_URL": redis.url(), "NEAR_CACHE_MILLISECONDS": "400"},
             "no_redis": {"DATABASE_URL": postgres.url("no_redis")},
             "embedded": {},
         }[server]
@@ -294,17 +298,16 @@ class Bench:
 
     def _wrk(self, row):
         kind, items = row.load
-        per_call = 100 if kind == "likes" else 1
+        per_call = 1 if kind != "likes" else 100 if self.scale == 1 else 2
         with self._start("peer") as server:
-            # A call of 100 takes the peer a while.
-            seconds = max(3 if kind == "likes" else 1, round(self.seconds))
+            seconds = max(1, round(self.seconds))
             argv = ["wrk", "-t", "1", "-c", str(row.connections), "--timeout", "30s", "-s",
                     f"{self.source}/peers/fastapi_likes/load.lua", server.address]
             load = ["--", kind, items]
-            processes.run(argv + ["-d", f"{max(1, round(self.warm_up))}s"] + load + [str(self._new_users()), "100"])
+            processes.run(argv + ["-d", f"{max(1, round(self.warm_up))}s"] + load + [str(self._new_users()), str(per_call)])
             before = {"server": server.cpu(), "postgres": self.postgres.cpu(), "redis": self.redis.cpu()}
             text = processes.run(argv + ["-d", f"{seconds}s"] + load +
-                                 [str(self._new_users()), "100"])
+                                 [str(self._new_users()), str(per_call)])
             used = {"server": server.cpu() - before["server"], "postgres": self.postgres.cpu() - before["postgres"],
                     "redis": self.redis.cpu() - before["redis"]}
             figures = json.loads(text.strip().splitlines()[-1])

@@ -1,0 +1,132 @@
+#include "cache/near/near_count_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "base/mutex.h"
+#include "cache/local/lru_map.h"
+
+namespace counter {
+namespace {
+
+// While one caller asks the far cache, the others are answered from here for so long; then another
+// one asks. Longer than the far cache's budget of 20 ms.
+constexpr absl::Duration kAsking = absl::Milliseconds(50);
+
+struct Known {
+  int64_t count = 0;
+  int64_t version = -1;  // Less than any.
+  absl::Time read_at;
+  MonotonicTime fresh_until;
+  MonotonicTime stale_until;
+};
+
+}  // namespace
+
+struct alignas(64) NearCountCache::Shard {
+  explicit Shard(size_t room) : entries_max(room) {}
+
+  const size_t entries_max;
+  mutable Mutex mutex;
+  LruMap<Item, Known> known ABSL_GUARDED_BY(mutex);
+  Stats stats ABSL_GUARDED_BY(mutex);
+};
+
+NearCountCache::NearCountCache(CountCache& far, const Clock& clock, NearCountCacheOptions options)
+    : far_(far), clock_(clock), options_(options) {
+  const auto entries_max = static_cast<size_t>(options_.entries_max);
+  const size_t shards = std::min(static_cast<size_t>(options_.shards), entries_max);
+  for (size_t i = 0; i < shards; ++i) {
+    shards_.push_back(std::make_unique<Shard>(ShardShare(entries_max, shards, i)));
+  }
+}
+
+NearCountCache::~NearCountCache() = default;
+
+Task<std::vector<CountLookup>> NearCountCache::Get(std::vector<Item> items) {
+  std::vector<CountLookup> lookups(items.size());
+  std::vector<Item> unknown;
+  std::vector<size_t> places;
+  const MonotonicTime now = clock_.MonotonicNow();
+  for (size_t i = 0; i < items.size(); ++i) {
+    const std::optional<CountEntry> entry = Look(items[i], now);
+    if (entry.has_value()) {
+      lookups[i] = {CountLookup::Kind::kHit, *entry, 0};
+    } else {
+      unknown.push_back(items[i]);
+      places.push_back(i);
+    }
+  }
+  if (unknown.empty()) co_return lookups;
+
+  Task<std::vector<CountLookup>> ask = far_.Get(std::move(unknown));
+  const std::vector<CountLookup> found = co_await std::move(ask);
+  const MonotonicTime came = clock_.MonotonicNow();
+  for (size_t i = 0; i < found.size(); ++i) {
+    const bool is_older = found[i].kind == CountLookup::Kind::kHit && !Keep(found[i].entry, came);
+    if (!is_older) lookups[places[i]] = found[i];  // Else it stays a kMiss.
+  }
+  co_return lookups;
+}
+
+Task<bool> NearCountCache::Put(std::vector<CountPut> puts) {
+  const MonotonicTime now = clock_.MonotonicNow();
+  for (const CountPut& put : puts) (void)Keep(put.entry, now);
+  Task<bool> put = far_.Put(std::move(puts));
+  const bool all = co_await std::move(put);
+  co_return all;
+}
+
+std::optional<CountEntry> NearCountCache::Look(const Item& item, MonotonicTime now) {
+  Shard& shard = ShardFor(item);
+  MutexLock lock(shard.mutex);
+  Known* known = shard.known.Find(item);
+  if (known == nullptr || now >= known->stale_until) {
+    ++shard.stats.misses;
+    return std::nullopt;
+  }
+  if (now >= known->fresh_until) {
+    known->fresh_until = std::min(now + kAsking, known->stale_until);
+    ++shard.stats.misses;
+    return std::nullopt;
+  }
+  ++shard.stats.hits;
+  return CountEntry{item, known->count, known->version, known->read_at};
+}
+
+bool NearCountCache::Keep(const CountEntry& entry, MonotonicTime now) {
+  Shard& shard = ShardFor(entry.item);
+  MutexLock lock(shard.mutex);
+  Known& known = shard.known.FindOrMake(entry.item);
+  if (shard.known.size() > shard.entries_max) {
+    shard.known.PopOldest();
+    ++shard.stats.evictions;
+  }
+  if (entry.version < known.version) {
+    ++shard.stats.older;
+    return false;
+  }
+  known = {entry.count, entry.version, std::max(entry.read_at, known.read_at), now + options_.fresh,
+           now + options_.stale};
+  return true;
+}
+
+NearCountCache::Stats NearCountCache::stats() const {
+  Stats all;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    MutexLock lock(shard->mutex);
+    all.entries += static_cast<int64_t>(shard->known.size());
+    all.hits += shard->stats.hits;
+    all.misses += shard->stats.misses;
+    all.evictions += shard->stats.evictions;
+    all.older += shard->stats.older;
+  }
+  return all;
+}
+
+NearCountCache::Shard& NearCountCache::ShardFor(const Item& item) const {
+  return *shards_[ShardOf(item, shards_.size())];
+}
+
+}  // namespace counter
