@@ -20,7 +20,7 @@ LatencyHistogram::LatencyHistogram()
     : buckets_(BucketOf(absl::ToInt64Nanoseconds(kMax) / kUnitNanoseconds) + 1) {}
 
 size_t LatencyHistogram::BucketOf(int64_t units) {
-  const int bits = std::bit_width(static_cast<uint64_t>(units));
+  const auto bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(units)));
   const int shift = std::max(0, bits - kLinearBits);
   return static_cast<size_t>(shift * kHalf + (units >> shift));
 }
