@@ -191,7 +191,13 @@ class RedisBackends final : public Backends {
     const redis::RedisCachesStats stats = caches_.Stats();
     AppendRedisReadings(stats, readings);
     AppendUpkeepReadings(upkeep_.Stats(), recent_likes_.Stats(), readings);
-    AppendLocalReadings({{"rate_limiter", stats.limiter_fallback}}, readings);
+    std::vector<NamedCacheStats> local = {{"rate_limiter", stats.limiter_fallback}};
+    if (near_.has_value()) {
+      const NearCountCache::Stats near = near_->stats();
+      local.push_back({"near", {near.entries, near_->entries_max(), near.evictions}});
+      AppendNearReadings(near, readings);
+    }
+    AppendLocalReadings(local, readings);
     return readings;
   }
   std::optional<bool> RedisAnswers() const override { return caches_.connection().usable(); }

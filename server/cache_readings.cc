@@ -110,4 +110,14 @@ void AppendLocalReadings(const std::vector<NamedCacheStats>& caches,
          "Entries forgotten before their time for want of room.", &LocalCacheStats::evictions);
 }
 
+void AppendNearReadings(const NearCountCache::Stats& stats, std::vector<MetricReading>& readings) {
+  const auto append = [&](const char* result, int64_t value) {
+    Add(readings, Kind::kCounter, "counter_near_cache_lookups_total",
+        "Counts looked for in the server's own memory, in front of Redis.", value,
+        {{"result", result}});
+  };
+  append("hit", stats.hits);
+  append("miss", stats.misses);
+}
+
 }  // namespace counter

@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "cache/local/local_cache_stats.h"
+#include "cache/near/near_count_cache.h"
 #include "cache/redis/redis_caches.h"
 #include "server/metrics/metrics.h"
 #include "server/upkeep/cache_upkeep.h"
@@ -28,6 +29,9 @@ struct NamedCacheStats {
 };
 void AppendLocalReadings(const std::vector<NamedCacheStats>& caches,
                          std::vector<MetricReading>& readings);
+
+// How often the near cache answered itself; what it holds is AppendLocalReadings'.
+void AppendNearReadings(const NearCountCache::Stats& stats, std::vector<MetricReading>& readings);
 
 }  // namespace counter
 

@@ -61,6 +61,7 @@ class NearCountCache final : public CountCache {
   Task<bool> Put(std::vector<CountPut> puts) override;
 
   Stats stats() const;
+  int64_t entries_max() const { return options_.entries_max; }
 
  private:
   struct Shard;
