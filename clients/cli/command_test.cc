@@ -4,12 +4,14 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "clients/cpp/scripted_server.h"
 
 namespace counter::cli {
@@ -262,6 +264,27 @@ TEST_CASE("status shows every name of health") {
   CHECK(ran.status == 0);
   CHECK(absl::StrContains(ran.out, "readiness   SERVING"));
   CHECK(absl::StrContains(ran.out, server.target()));
+}
+
+TEST_CASE("The manual page knows every command and every long option") {
+  std::ifstream file("clients/cli/counterctl.1");
+  std::string manual{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  manual = absl::StrReplaceAll(manual, {{"\\-", "-"}});
+  REQUIRE_FALSE(manual.empty());
+  // The words of the fish script: a command behind -a, a long option behind -l.
+  std::istringstream script(RunWith({"completion", "fish"}).out);
+  int words = 0;
+  for (std::string line; std::getline(script, line);) {
+    for (const char* mark : {" -a ", " -l "}) {
+      const size_t at = line.find(mark);
+      if (at == std::string::npos) continue;
+      const std::string word = line.substr(at + 4, line.find(' ', at + 4) - at - 4);
+      INFO(word);
+      CHECK(absl::StrContains(manual, word));
+      ++words;
+    }
+  }
+  CHECK(words > 20);
 }
 
 }  // namespace
