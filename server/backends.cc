@@ -192,11 +192,13 @@ class RedisBackends final : public Backends {
     AppendRedisReadings(stats, readings);
     AppendUpkeepReadings(upkeep_.Stats(), recent_likes_.Stats(), readings);
     std::vector<NamedCacheStats> local = {{"rate_limiter", stats.limiter_fallback}};
+    NearCountCache::Stats
+        near;  // All zero if there is none: a series that comes and goes misleads.
     if (near_.has_value()) {
-      const NearCountCache::Stats near = near_->stats();
+      near = near_->stats();
       local.push_back({"near", {near.entries, near_->entries_max(), near.evictions}});
-      AppendNearReadings(near, readings);
     }
+    AppendNearReadings(near, readings);
     AppendLocalReadings(local, readings);
     return readings;
   }
