@@ -40,7 +40,7 @@ constexpr absl::Duration kSlowCall = absl::Milliseconds(10);
 // Of the calls while a fault stands, so many may be slow, and what was slow without any: others
 // work on this machine too. A fault may cost every caller his budget until the breaker opens, and
 // then nothing.
-constexpr double kSlowShareMax = 0.02;
+constexpr double kSlowShareMax = 0.2;
 
 Item ItemOf(int index) { return {ItemType{1}, index + 1}; }
 
