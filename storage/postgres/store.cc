@@ -21,13 +21,6 @@ absl::Status ShuttingDown() {
   return error;
 }
 
-absl::Status Overloaded() {
-  absl::Status error =
-      MakeError(ErrorReason::kOverloaded, "too many reads wait for the store; try again later");
-  MarkNotApplied(error);
-  return error;
-}
-
 std::vector<Item> ItemsOf(const std::vector<ItemRead>& reads) {
   std::vector<Item> items;
   items.reserve(reads.size());
@@ -94,7 +87,7 @@ Task<absl::StatusOr<CountsRead>> PostgresStore::Counts(std::vector<ItemRead> ite
                  resume = std::move(resume)]() mutable {
       Reader::CountsBatcher::Done done = std::move(resume);
       if (!loop->reader().PushCounts(std::move(items), limits, done)) {
-        done(Overloaded());
+        done(ReadsOverloaded());
         return;
       }
       loop->ReadsPushed();
@@ -119,7 +112,7 @@ Task<absl::StatusOr<PairsRead>> PostgresStore::HasLiked(UserId user, std::vector
                  resume = std::move(resume)]() mutable {
       Reader::PairsBatcher::Done done = std::move(resume);
       if (!loop->reader().PushPairs(std::move(pairs), limits, done)) {
-        done(Overloaded());
+        done(ReadsOverloaded());
         return;
       }
       loop->ReadsPushed();

@@ -25,14 +25,14 @@ absl::Status Unavailable() {
   return error;
 }
 
-absl::Status Overloaded() {
+}  // namespace
+
+absl::Status ReadsOverloaded() {
   absl::Status error =
       MakeError(ErrorReason::kOverloaded, "too many reads wait for the store; try again later");
   MarkNotApplied(error);
   return error;
 }
-
-}  // namespace
 
 // ---- Starting and stopping.
 
@@ -157,7 +157,7 @@ void StoreLoop::RunErrand(ErrandKind kind, std::vector<StatementCall> calls,
         options_.audits_max);
     errands->Start();
   }
-  if (!errands->Push(std::move(calls), limits, done)) done(Overloaded());
+  if (!errands->Push(std::move(calls), limits, done)) done(ReadsOverloaded());
   Busy();
 }
 

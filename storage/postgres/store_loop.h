@@ -40,6 +40,9 @@
 
 namespace counter::postgres {
 
+// What a read or an errand ends with that finds its queue full.
+absl::Status ReadsOverloaded();
+
 class StoreLoop final : public Lane::Host {
  public:
   // Recounts may be long: the outbox has a connection of its own.
