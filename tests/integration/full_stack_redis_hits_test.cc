@@ -14,10 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "tests/integration/full_stack.h"
-#include "tests/integration/zipf.h"
 #include "tests/support/eventually.h"
 #include "tests/support/test_settings.h"
 #include "tests/support/workers.h"
+#include "tests/support/zipf.h"
 
 namespace counter::testing {
 namespace {

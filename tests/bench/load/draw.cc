@@ -1,16 +1,15 @@
 #include "tests/bench/load/draw.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tests/support/zipf.h"
 
 namespace counter::bench {
 namespace {
@@ -45,18 +44,13 @@ class Uniform : public Draw {
 
 class Zipf : public Draw {
  public:
-  explicit Zipf(int64_t n) : sums_(static_cast<size_t>(n)), scatter_(n) {
-    double sum = 0;
-    for (size_t i = 0; i < sums_.size(); ++i) sums_[i] = sum += 1.0 / static_cast<double>(i + 1);
-  }
+  explicit Zipf(int64_t n) : ranks_(static_cast<size_t>(n)), scatter_(n) {}
   int64_t Next(std::mt19937_64& random) override {
-    std::uniform_real_distribution<double> at(0, sums_.back());
-    const auto found = std::lower_bound(sums_.begin(), sums_.end(), at(random));
-    return scatter_(found - sums_.begin());
+    return scatter_(static_cast<int64_t>(ranks_.Draw(random)));
   }
 
  private:
-  std::vector<double> sums_;
+  const testing::Zipf ranks_;
   const Scatter scatter_;
 };
 

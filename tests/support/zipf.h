@@ -3,8 +3,8 @@
 //
 // Use it where a test or a benchmark needs a realistic mix. Holds 8 bytes a rank. Const methods are
 // for any thread; each brings a generator of its own.
-#ifndef COUNTER_TESTS_INTEGRATION_ZIPF_H_
-#define COUNTER_TESTS_INTEGRATION_ZIPF_H_
+#ifndef COUNTER_TESTS_SUPPORT_ZIPF_H_
+#define COUNTER_TESTS_SUPPORT_ZIPF_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -35,4 +35,4 @@ class Zipf {
 
 }  // namespace counter::testing
 
-#endif  // COUNTER_TESTS_INTEGRATION_ZIPF_H_
+#endif  // COUNTER_TESTS_SUPPORT_ZIPF_H_
