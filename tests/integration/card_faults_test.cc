@@ -21,12 +21,6 @@ using client::Item;
 using client::Mutation;
 using client::Source;
 
-std::vector<Mutation> LikesOf(const Item& item, int64_t users) {
-  std::vector<Mutation> mutations;
-  for (int64_t user = 1; user <= users; ++user) mutations.push_back({user, item});
-  return mutations;
-}
-
 // Reads what is cached, after the bound in which a cached answer may be old.
 bool CachedCountBecomes(const Client& client, const Item& item, int64_t count) {
   return Eventually(absl::Seconds(1) * Slowness(), [&] {

@@ -119,6 +119,12 @@ v1::UnlikeRequest UnlikeRequestOf(int64_t user_id, const client::Item& item) {
   return request;
 }
 
+std::vector<client::Mutation> LikesOf(const client::Item& item, int64_t users) {
+  std::vector<client::Mutation> mutations;
+  for (int64_t user = 1; user <= users; ++user) mutations.push_back({user, item});
+  return mutations;
+}
+
 int64_t StrongCount(const Client& client, const client::Item& item) {
   const auto count = client.Count(item, {.consistency = client::Consistency::kStrong});
   INFO((count.ok() ? std::string() : count.error().ToString()));

@@ -54,6 +54,8 @@ double MetricOf(const CounterServer& server, const std::string& name,
 client::Item Post(int64_t id);
 v1::LikeRequest LikeRequestOf(int64_t user_id, const client::Item& item);
 v1::UnlikeRequest UnlikeRequestOf(int64_t user_id, const client::Item& item);
+// Likes of the item by users 1 to `users`.
+std::vector<client::Mutation> LikesOf(const client::Item& item, int64_t users);
 
 // The count read from the primary store; fails the case if there is no answer.
 int64_t StrongCount(const Client& client, const client::Item& item);

@@ -20,12 +20,6 @@ using client::Item;
 using client::Mutation;
 using client::Source;
 
-std::vector<Mutation> LikesOf(const Item& item, int64_t users) {
-  std::vector<Mutation> mutations;
-  for (int64_t user = 1; user <= users; ++user) mutations.push_back({user, item});
-  return mutations;
-}
-
 // Whether both servers come to answer `count` from the cache, within the bound of cached reads.
 bool BothCome(const FullStack& stack, const Item& item, int64_t count) {
   return Eventually(absl::Seconds(1) * Slowness(), [&] {
