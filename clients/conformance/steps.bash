@@ -12,6 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 language=$(basename "$PWD")
 passed=0
 failed=0
+conformance_options=()
 
 # step NAME COMMAND...: one test; what it writes is shown if it fails.
 step() {
@@ -49,11 +50,12 @@ suite() {
   fi
 }
 
-# conformance NAME COMMAND...: the cases that every language shares, through the adapter COMMAND.
+# conformance NAME COMMAND...: the cases that every language shares, through the adapter COMMAND; $conformance_options for
+# clients/conformance/run. What it skips is shown.
 conformance() {
   local name=$1 started=$SECONDS good bad
   shift
-  "$root/clients/conformance/run" "$name" -- "$@" >"$scratch/output" 2>"$scratch/errors" </dev/null
+  "$root/clients/conformance/run" "${conformance_options[@]}" "$name" -- "$@" >"$scratch/output" 2>"$scratch/errors" </dev/null
   if [[ $(tail -n 1 "$scratch/output") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
     good=${BASH_REMATCH[1]} bad=${BASH_REMATCH[2]}
   else
@@ -63,6 +65,7 @@ conformance() {
     cat "$scratch/output"
     tail -n 50 "$scratch/errors"
   else
+    grep '^SKIPPED' "$scratch/output"
     echo "PASSED $language: conformance of $name, $good cases ($((SECONDS - started)) s)"
   fi
   passed=$((passed + good))
@@ -72,8 +75,12 @@ conformance() {
 # Thrice at most, each time on a new server: a README shows the default deadline, and a program that has just started
 # can need more than these 2 s for its first call where the machine is busy (a cold JVM with a load of 25 took 2.6 s).
 run_example() {
-  "$root/clients/conformance/run" --example "$@" || "$root/clients/conformance/run" --example "$@" ||
-    "$root/clients/conformance/run" --example "$@"
+  local try
+  for try in 1 2 3; do
+    if "$root/clients/conformance/run" "${conformance_options[@]}" --example "$@"; then return 0; fi
+    echo "attempt $try of the example failed"
+  done
+  return 1
 }
 
 # example NAME COMMAND...: the program of the README; $expected_output names a file if it writes more than the others.

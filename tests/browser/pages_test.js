@@ -4,7 +4,7 @@ const {spawn} = require("node:child_process");
 const fs = require("node:fs");
 const path = require("node:path");
 const assert = require("node:assert/strict");
-const {chromium} = require("playwright-core");
+const {launch} = require("./chromium");
 
 const scratch = process.env.SCRATCH;
 const shots = process.env.SHOTS;
@@ -94,9 +94,7 @@ async function tryItOut(browser, address, faults) {
 
 async function main() {
   const {server, address} = await startServer();
-  const browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]});
+  const browser = await launch();
   const faults = [];
   try {
     await seeLivePage(browser, address, faults);

@@ -13,20 +13,15 @@ class Server:
 
     def __init__(self, binary, folder, settings):
         self._binary, self._folder, self._settings = binary, folder, settings
-        self._ports = {"grpc": 0, "metrics": 0}
+        self._ports = {"grpc": 0, "http": 0, "metrics": 0}
         self._process = None
         self._restart = None
         self.kills = 0
         os.makedirs(folder)
         self.start()
 
-    @property
-    def address(self):
-        return "127.0.0.1", self._ports["grpc"]
-
-    @property
-    def target(self):
-        return "127.0.0.1:%d" % self._ports["grpc"]
+    def address(self, listener="grpc"):
+        return "127.0.0.1", self._ports[listener]
 
     def start(self):
         ready = os.path.join(self._folder, "ready")
@@ -34,7 +29,8 @@ class Server:
             os.remove(ready)
         environment = {"PATH": os.environ["PATH"], "DATA_DIR": os.path.join(self._folder, "data"),
                        "READY_FILE": ready, "GRPC_LISTEN": "127.0.0.1:%d" % self._ports["grpc"],
-                       "METRICS_LISTEN": "127.0.0.1:%d" % self._ports["metrics"], "HTTP_LISTEN": "",
+                       "METRICS_LISTEN": "127.0.0.1:%d" % self._ports["metrics"],
+                       "HTTP_LISTEN": "127.0.0.1:%d" % self._ports["http"],
                        **self._settings}
         with open(os.path.join(self._folder, "log"), "ab") as log:
             self._process = subprocess.Popen([self._binary], env=environment, stdin=subprocess.DEVNULL,

@@ -152,17 +152,23 @@ def _field(number, value):
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
-def _details(answer):
-    """The google.rpc.Status of the answer, serialized; empty if it has no details."""
+def detail_parts(answer):
+    """The details of the answer: for each the name of its message in google.rpc, and its bytes."""
     parts = []
-    if answer.get("details_hex"):
-        return bytes.fromhex(answer["details_hex"])
     if "reason" in answer:
         domain = answer.get("domain", "counter.v1")
         parts.append(("ErrorInfo", _field(1, answer["reason"]) + _field(2, domain)))
     if "retry_after_ms" in answer:
         seconds, ms = divmod(answer["retry_after_ms"], 1000)
         parts.append(("RetryInfo", _field(1, _field(1, seconds) + _field(2, ms * 1000000))))
+    return parts
+
+
+def _details(answer):
+    """The google.rpc.Status of the answer, serialized; empty if it has no details."""
+    if answer.get("details_hex"):
+        return bytes.fromhex(answer["details_hex"])
+    parts = detail_parts(answer)
     if not parts:
         return b""
     status = _field(1, answer["code"]) + _field(2, answer.get("message", "scripted"))
