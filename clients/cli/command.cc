@@ -14,6 +14,7 @@
 #include "clients/cli/commands.h"
 #include "clients/cli/completion.h"
 #include "clients/cli/contexts.h"
+#include "clients/cli/exit_status.h"
 #include "clients/cli/output.h"
 #include "clients/cpp/client.h"
 
@@ -33,6 +34,9 @@ Examples:
                                            one TYPE:ID a line; - is stdin
   counterctl import likes.csv              user_id,item_type,item_id[,action]; may
                                            be killed, and run again it goes on
+  counterctl bench --rate 500 --duration 10s
+                                           reads at a fixed rate; percentiles
+  counterctl bench --mix WriteLikes --yes  writes, too; taken back at the end
   counterctl health --wait 10s             until the server takes calls
   counterctl status                        one look at the server
   counterctl context set prod dns:///counter.example:50051
@@ -161,6 +165,37 @@ void AddImportOptions(CLI::App& app, Settings& settings) {
               "How long to try what the server cannot take now [10m].");
 }
 
+void AddBenchOptions(CLI::App& app, Settings& settings) {
+  load::Workload::Settings& workload = settings.bench.workload;
+  load::LoadGenerator::Options& load = settings.bench.load;
+  app.add_option("--mix", workload.calls,
+                 "Like, Unlike, WriteLikes, GetCount, BatchGetCounts or HasLiked; several as "
+                 "METHOD=WEIGHT,... [GetCount].")
+      ->type_name("METHODS");
+  app.add_option("--rate", load.rate,
+                 "Calls a second, whatever the server does (open loop) [0: the next call when one "
+                 "ends].")
+      ->check(CLI::Range(0.0, 1e6).description(""))
+      ->type_name("NUMBER");
+  app.add_option("--in-flight", load.in_flight, "Without --rate: calls at once [16].")
+      ->check(CLI::Range(1, 10'000).description(""))
+      ->type_name("NUMBER");
+  AddDuration(app, "--duration", load.duration, "What is measured [5s].");
+  AddDuration(app, "--connect-max", load.connect_max, "How long to wait for a connection [10s].");
+  AddDuration(app, "--warm-up", load.warm_up, "What comes before it [1s].");
+  app.add_option("--items", workload.items, "hot, uniform:N or zipf:N [zipf:10000].")
+      ->type_name("DRAW");
+  app.add_option("--item-type", workload.item_type, "Of the items [post].")->type_name("TYPE");
+  app.add_option("--batch", workload.batch, "Mutations or items of a batch call [100].")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->type_name("NUMBER");
+  app.add_option("--connections", load.channels, "Connections [1].")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->type_name("NUMBER");
+  app.add_flag("--yes", settings.bench.yes, "Calls that write are wanted.");
+  app.add_flag("--keep", settings.bench.keep, "Do not take the likes back.");
+}
+
 std::vector<CompletionWord> CommandWords(const CLI::App& app) {
   std::vector<CompletionWord> words;
   for (const CLI::App* command : app.get_subcommands({}))
@@ -233,6 +268,9 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   CLI::App* status = app.add_subcommand("status", "One look at the server.");
   CLI::App* import = app.add_subcommand("import", "Likes and unlikes from a file.");
   AddImportOptions(*import, settings);
+  CLI::App* bench = app.add_subcommand("bench", "A short load; latencies, rates, failures.");
+  AddBenchOptions(*bench, settings);
+  AddStrong(*bench, settings);
   int context_status = 0;
   CLI::App* context = app.add_subcommand("context", "Names for servers.");
   AddContextCommands(*context, settings, command, context_status);
@@ -264,6 +302,7 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   if (has_liked->parsed()) return command.HasLiked();
   if (status->parsed()) return command.Status();
   if (import->parsed()) return command.Import();
+  if (bench->parsed()) return command.Bench();
   return command.Health();
 }
 

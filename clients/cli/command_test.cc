@@ -1,5 +1,3 @@
-#include "clients/cli/command.h"
-
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -12,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "clients/cli/command_runner.h"
 #include "clients/cpp/scripted_server.h"
 
 namespace counter::cli {
@@ -20,24 +19,6 @@ namespace {
 namespace v1 = counter::v1;
 using client::MakeStatus;
 using client::ScriptedServer;
-
-struct Ran {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-Ran RunWith(const std::vector<std::string>& args) {
-  std::vector<const char*> argv = {"counterctl"};
-  for (const std::string& arg : args) argv.push_back(arg.c_str());
-  std::ostringstream out;
-  std::ostringstream err;
-  Ran ran;
-  ran.status = Run(static_cast<int>(argv.size()), argv.data(), out, err);
-  ran.out = out.str();
-  ran.err = err.str();
-  return ran;
-}
 
 // Answers counts of 10 times the id, and likes of even ids.
 void ScriptReads(ScriptedServer& server) {

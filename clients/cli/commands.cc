@@ -9,14 +9,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "clients/cli/command.h"
+#include "clients/cli/exit_status.h"
 #include "clients/cpp/health.h"
 
 namespace counter::cli {
 namespace {
 
-constexpr int kGrpcUnavailable = 14;
-constexpr int kGrpcNotFound = 5;
 // The most items that the service takes in one call; more are asked for in several.
 constexpr size_t kItemsACall = 1000;
 
@@ -51,6 +49,8 @@ const char* Text(client::Health health) {
   }
   return "SERVICE_UNKNOWN";
 }
+
+std::string UserAgent() { return absl::StrCat("counterctl/", client::kVersion); }
 
 }  // namespace
 
@@ -154,8 +154,19 @@ int Command::Status() const {
 
 int Command::Import() const {
   const client::Client client = Connect(/*wait_for_ready=*/true);
-  const bool terminal = &err_ == &std::cerr && ::isatty(STDERR_FILENO) == 1;
-  return RunImport(client, settings_.import, settings_.format, terminal, out_, err_);
+  return RunImport(client, settings_.import, settings_.format, OnTerminal(), out_, err_);
+}
+
+bool Command::OnTerminal() const { return &err_ == &std::cerr && ::isatty(STDERR_FILENO) == 1; }
+
+int Command::Bench() const {
+  BenchSettings bench = settings_.bench;
+  bench.load.target = settings_.server;
+  bench.load.user_agent = UserAgent();
+  bench.load.deadline = settings_.deadline;
+  bench.workload.strong = settings_.strong;
+  const client::Client client = Connect(/*wait_for_ready=*/true);
+  return RunBench(client, bench, settings_.format, OnTerminal(), out_, err_);
 }
 
 int Command::Complain(const std::string& message) const {
@@ -212,7 +223,7 @@ client::Client Command::Connect(bool wait_for_ready) const {
   return client::Client::Connect({.target = settings_.server,
                                   .deadline = settings_.deadline,
                                   .wait_for_ready = wait_for_ready,
-                                  .user_agent = absl::StrCat("counterctl/", client::kVersion)});
+                                  .user_agent = UserAgent()});
 }
 
 int Command::Health() const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "clients/cli/bench_command.h"
 #include "clients/cli/contexts.h"
 #include "clients/cli/import_command.h"
 #include "clients/cli/output.h"
@@ -34,6 +35,7 @@ struct Settings {
   std::string health_service;
   absl::Duration health_wait = absl::ZeroDuration();
   ImportSettings import;
+  BenchSettings bench;
   std::string items_file;  // "-": standard input. Empty: the items are in the command line.
   std::string context_name;
   std::string context_server;
@@ -55,6 +57,7 @@ class Command {
   int Health() const;
   int Status() const;
   int Import() const;
+  int Bench() const;
   int ListContexts() const;
   int SetContext() const;
   int UseContext() const;
@@ -73,6 +76,8 @@ class Command {
   int ChangeContexts(const std::function<std::string(Contexts& contexts)>& change) const;
   int Complain(const std::string& message) const;
 
+  // Whether somebody watches what is written to `err`.
+  bool OnTerminal() const;
   // Who typed a command wants to hear at once that nobody listens; an import waits.
   client::Client Connect(bool wait_for_ready = false) const;
   client::CallOptions Call() const { return {.request_id = settings_.request_id}; }

@@ -12,13 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "clients/cli/exit_status.h"
 
 namespace counter::cli {
 namespace {
-
-// As command.h says.
-constexpr int kExitUsage = 64;
-constexpr int kGrpcInvalidArgument = 3;
 
 // One line that is written over and over: how far, how fast, how long still.
 class ProgressLine {

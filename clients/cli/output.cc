@@ -1,7 +1,6 @@
 #include "clients/cli/output.h"
 
 #include <algorithm>
-#include <boost/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -16,13 +15,6 @@ std::string Text(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* number = std::get_if<int64_t>(&cell)) return absl::StrCat(*number);
   return std::get<bool>(cell) ? "yes" : "no";
-}
-
-boost::json::object Json(const Row& row) {
-  boost::json::object object;
-  for (const auto& [name, cell] : row)
-    object[name] = std::visit([](const auto& value) { return boost::json::value(value); }, cell);
-  return object;
 }
 
 // The words of the header (no row) or of one line.
@@ -55,16 +47,23 @@ void PrintTable(const std::vector<Row>& rows, std::ostream& out) {
 
 }  // namespace
 
+boost::json::object ToJson(const Row& row) {
+  boost::json::object object;
+  for (const auto& [name, cell] : row)
+    object[name] = std::visit([](const auto& value) { return boost::json::value(value); }, cell);
+  return object;
+}
+
 void PrintRow(const Row& row, Format format, std::ostream& out) {
   if (format == Format::kTable) return PrintTable({row}, out);
-  out << boost::json::serialize(Json(row)) << '\n';
+  out << boost::json::serialize(ToJson(row)) << '\n';
 }
 
 void PrintRows(const std::vector<Row>& rows, Format format, std::ostream& out) {
   if (format == Format::kTable) return PrintTable(rows, out);
   out << '[';
   for (size_t i = 0; i < rows.size(); ++i)
-    out << (i == 0 ? "\n  " : ",\n  ") << boost::json::serialize(Json(rows[i]));
+    out << (i == 0 ? "\n  " : ",\n  ") << boost::json::serialize(ToJson(rows[i]));
   out << (rows.empty() ? "]\n" : "\n]\n");
 }
 

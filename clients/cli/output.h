@@ -3,6 +3,7 @@
 #ifndef COUNTER_CLIENTS_CLI_OUTPUT_H_
 #define COUNTER_CLIENTS_CLI_OUTPUT_H_
 
+#include <boost/json.hpp>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -19,6 +20,9 @@ using Cell = std::variant<std::string, int64_t, bool>;
 using Row = std::vector<std::pair<std::string, Cell>>;
 
 enum class Format { kTable, kJson };
+
+// One answer as an object.
+boost::json::object ToJson(const Row& row);
 
 // One answer: a table with a header and one line, or one JSON object on a line.
 void PrintRow(const Row& row, Format format, std::ostream& out);

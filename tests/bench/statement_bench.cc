@@ -23,13 +23,13 @@
 #include <boost/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "clients/load/draw.h"
+#include "clients/load/latency_histogram.h"
 #include "storage/like.h"
 #include "storage/postgres/statement.h"
 #include "storage/postgres/table.h"
 #include "storage/postgres/unit_statements.h"
 #include "storage/write_combiner.h"
-#include "tests/bench/load/draw.h"
-#include "tests/bench/load/latency_histogram.h"
 #include "tests/support/workers.h"
 
 namespace counter {
@@ -73,13 +73,13 @@ Connection Connect(const std::string& url) {
   return connection;
 }
 
-WriteUnit MakeUnit(const Settings& settings, bench::Draw& items, std::atomic<int64_t>& next_user,
+WriteUnit MakeUnit(const Settings& settings, load::Draw& items, std::atomic<int64_t>& next_user,
                    std::mt19937_64& random) {
   WriteUnit unit;
   unit.action = Action::kLike;
   unit.mutations = settings.batch;
   for (int i = 0; i < settings.batch; ++i) {
-    unit.rows.push_back({UserId{next_user++}, {ItemType{1}, items.Next(random)}});
+    unit.rows.push_back({UserId{next_user++}, {ItemType{1}, items.Next(random())}});
     unit.counters.push_back(unit.rows.back().item);
   }
   std::sort(unit.rows.begin(), unit.rows.end(), [](const UnitRow& a, const UnitRow& b) {
@@ -149,10 +149,10 @@ class Session {
 
 struct Seen {
   int64_t likes = 0;
-  bench::LatencyHistogram latency;
+  load::LatencyHistogram latency;
 };
 
-Seen RunConnection(const Settings& settings, int number, bench::Draw& items,
+Seen RunConnection(const Settings& settings, int number, load::Draw& items,
                    std::atomic<int64_t>& next_user) {
   std::mt19937_64 random(static_cast<uint64_t>(number) + 1);
   postgres::LaneNote note = {static_cast<int16_t>(number), {}};
@@ -174,7 +174,7 @@ Seen RunConnection(const Settings& settings, int number, bench::Draw& items,
 }
 
 int Run(const Settings& settings) {
-  auto items = bench::Draw::Parse(settings.items);
+  auto items = load::Draw::Parse(settings.items);
   if (!items.ok()) Die(absl::StrCat("items: ", items.status().message()));
   std::atomic<int64_t> next_user = settings.users_first;
   std::vector<Seen> seen(static_cast<size_t>(settings.connections));

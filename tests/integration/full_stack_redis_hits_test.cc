@@ -13,11 +13,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "clients/load/zipf.h"
 #include "tests/integration/full_stack.h"
 #include "tests/support/eventually.h"
 #include "tests/support/test_settings.h"
 #include "tests/support/workers.h"
-#include "tests/support/zipf.h"
 
 namespace counter::testing {
 namespace {
@@ -96,7 +96,7 @@ class Mix {
 
  private:
   const FullStack& stack_;
-  const Zipf zipf_;
+  const load::Zipf zipf_;
   int runs_ = 0;
 };
 

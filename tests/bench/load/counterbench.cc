@@ -18,14 +18,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "tests/bench/load/latency_histogram.h"
-#include "tests/bench/load/load_generator.h"
-#include "tests/bench/load/workload.h"
+#include "clients/load/latency_histogram.h"
+#include "clients/load/load_generator.h"
+#include "clients/load/workload.h"
 
 namespace counter::bench {
 namespace {
 
 namespace json = boost::json;
+using load::LatencyHistogram;
+using load::LoadGenerator;
+using load::Workload;
 
 struct Settings {
   Workload::Settings workload;
@@ -50,7 +53,7 @@ json::object ToJson(const LatencyHistogram& latency) {
 
 json::object ToJson(const Settings& settings, const LoadGenerator::Result& result) {
   json::object errors;
-  for (const auto& [code, count] : result.errors) errors[code] = count;
+  for (const auto& [code, count] : result.errors) errors[LoadGenerator::CodeName(code)] = count;
   json::object by_method;
   for (const auto& [method, latency] : result.latency_by_method)
     by_method[method] = ToJson(latency);
@@ -89,7 +92,8 @@ void PrintText(const LoadGenerator::Result& result) {
   std::cout << absl::StrFormat("changed %d, wrong %d, late %d, dropped %d, at most %d at a time\n",
                                result.changed, result.wrong, result.late, result.dropped,
                                result.in_flight_high);
-  for (const auto& [code, count] : result.errors) std::cout << code << ": " << count << "\n";
+  for (const auto& [code, count] : result.errors)
+    std::cout << LoadGenerator::CodeName(code) << ": " << count << "\n";
 }
 
 int Run(Settings& settings) {
@@ -185,4 +189,5 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace counter::bench
 
+// NOLINTNEXTLINE(bugprone-exception-escape): options that contradict each other end the process.
 int main(int argc, char** argv) { return counter::bench::Main(argc, argv); }

@@ -5,8 +5,8 @@
 //
 // Buckets as Gil Tene's HdrHistogram has them: 2048 linear ones, then 1024 for each doubling.
 // Threads: one at a time; give each thread its own and Add them up.
-#ifndef COUNTER_TESTS_BENCH_LOAD_LATENCY_HISTOGRAM_H_
-#define COUNTER_TESTS_BENCH_LOAD_LATENCY_HISTOGRAM_H_
+#ifndef COUNTER_CLIENTS_LOAD_LATENCY_HISTOGRAM_H_
+#define COUNTER_CLIENTS_LOAD_LATENCY_HISTOGRAM_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 #include "absl/time/time.h"
 
-namespace counter::bench {
+namespace counter::load {
 
 class LatencyHistogram {
  public:
@@ -46,6 +46,6 @@ class LatencyHistogram {
   double sum_units_ = 0;
 };
 
-}  // namespace counter::bench
+}  // namespace counter::load
 
-#endif  // COUNTER_TESTS_BENCH_LOAD_LATENCY_HISTOGRAM_H_
+#endif  // COUNTER_CLIENTS_LOAD_LATENCY_HISTOGRAM_H_

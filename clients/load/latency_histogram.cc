@@ -1,10 +1,10 @@
-#include "tests/bench/load/latency_histogram.h"
+#include "clients/load/latency_histogram.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-namespace counter::bench {
+namespace counter::load {
 namespace {
 
 constexpr int kLinearBits = 11;  // 2048 buckets of one unit each.
@@ -65,4 +65,4 @@ absl::Duration LatencyHistogram::Quantile(double quantile) const {
   return absl::ZeroDuration();
 }
 
-}  // namespace counter::bench
+}  // namespace counter::load

@@ -1,4 +1,4 @@
-#include "tests/bench/load/latency_histogram.h"
+#include "clients/load/latency_histogram.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace counter::bench {
+namespace counter::load {
 namespace {
 
 TEST_CASE("an empty histogram has no latency") {
@@ -65,4 +65,4 @@ TEST_CASE("what is out of range counts at the edge of the range") {
 }
 
 }  // namespace
-}  // namespace counter::bench
+}  // namespace counter::load

@@ -1,4 +1,4 @@
-#include "tests/bench/load/load_generator.h"
+#include "clients/load/load_generator.h"
 
 #include <sys/prctl.h>
 #include <time.h>
@@ -22,7 +22,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
 
-namespace counter::bench {
+namespace counter::load {
 namespace {
 
 using std::chrono::steady_clock;
@@ -34,27 +34,6 @@ double ProcessCpuSeconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-const char* CodeName(grpc::StatusCode code) {
-  static const char* const kNames[] = {"OK",
-                                       "CANCELLED",
-                                       "UNKNOWN",
-                                       "INVALID_ARGUMENT",
-                                       "DEADLINE_EXCEEDED",
-                                       "NOT_FOUND",
-                                       "ALREADY_EXISTS",
-                                       "PERMISSION_DENIED",
-                                       "RESOURCE_EXHAUSTED",
-                                       "FAILED_PRECONDITION",
-                                       "ABORTED",
-                                       "OUT_OF_RANGE",
-                                       "UNIMPLEMENTED",
-                                       "INTERNAL",
-                                       "UNAVAILABLE",
-                                       "DATA_LOSS",
-                                       "UNAUTHENTICATED"};
-  return code >= 0 && code <= 16 ? kNames[code] : "UNKNOWN";
 }
 
 // One call under way.
@@ -81,6 +60,8 @@ class Generation {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetMaxReceiveMessageSize(64 << 20);
+    if (options.round_robin) arguments.SetLoadBalancingPolicyName("round_robin");
+    arguments.SetUserAgentPrefix(options.user_agent);
     for (int i = 0; i < options.channels; ++i) {
       channels_.push_back(
           grpc::CreateCustomChannel(options.target, grpc::InsecureChannelCredentials(), arguments));
@@ -109,6 +90,7 @@ class Generation {
   // Starts calls at their moments, until the end.
   void SendOpenLoop();
   bool MayStartAnother();
+  bool stopped() const { return options_.stop != nullptr && *options_.stop; }
   void Free(Flight* flight);
   Flight* TakeFree();
 
@@ -150,7 +132,7 @@ void Generation::Judge(const Flight& flight, Tally& tally) const {
   const absl::Duration latency = absl::FromChrono(steady_clock::now() - flight.begin);
   Result& result = tally.result;
   if (!flight.status.ok()) {
-    ++result.errors[CodeName(flight.status.error_code())];
+    ++result.errors[flight.status.error_code()];
     return;
   }
   const Workload::Verdict verdict = workload_.Judge(flight.method, flight.reply);
@@ -163,7 +145,7 @@ void Generation::Judge(const Flight& flight, Tally& tally) const {
 }
 
 bool Generation::MayStartAnother() {
-  if (options_.rate > 0) return false;
+  if (options_.rate > 0 || stopped()) return false;
   if (options_.calls_max > 0) return started_.fetch_add(1) < options_.calls_max;
   return steady_clock::now() < end_;
 }
@@ -224,7 +206,7 @@ void Generation::SendOpenLoop() {
   size_t queue = 0;
   for (int64_t i = 0;; ++i) {
     const TimePoint due = begin_ + std::chrono::duration_cast<steady_clock::duration>(interval * i);
-    if (due >= end_) break;
+    if (due >= end_ || stopped()) break;
     std::this_thread::sleep_until(due);
     const bool measured = due >= measure_begin_;
     if (in_flight_ >= options_.in_flight_max) {
@@ -296,6 +278,27 @@ int64_t LoadGenerator::Result::failed() const {
   return sum;
 }
 
+const char* LoadGenerator::CodeName(int code) {
+  static const char* const kNames[] = {"OK",
+                                       "CANCELLED",
+                                       "UNKNOWN",
+                                       "INVALID_ARGUMENT",
+                                       "DEADLINE_EXCEEDED",
+                                       "NOT_FOUND",
+                                       "ALREADY_EXISTS",
+                                       "PERMISSION_DENIED",
+                                       "RESOURCE_EXHAUSTED",
+                                       "FAILED_PRECONDITION",
+                                       "ABORTED",
+                                       "OUT_OF_RANGE",
+                                       "UNIMPLEMENTED",
+                                       "INTERNAL",
+                                       "UNAVAILABLE",
+                                       "DATA_LOSS",
+                                       "UNAUTHENTICATED"};
+  return code >= 0 && code <= 16 ? kNames[code] : "UNKNOWN";
+}
+
 absl::StatusOr<LoadGenerator::Result> LoadGenerator::Run(const Options& options,
                                                          Workload& workload) {
   Generation generation(options, workload);
@@ -303,4 +306,4 @@ absl::StatusOr<LoadGenerator::Result> LoadGenerator::Run(const Options& options,
   return generation.Run();
 }
 
-}  // namespace counter::bench
+}  // namespace counter::load

@@ -1,4 +1,4 @@
-#include "tests/bench/load/workload.h"
+#include "clients/load/workload.h"
 
 #include <algorithm>
 #include <array>
@@ -7,22 +7,22 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "clients/load/draw.h"
 #include "proto/counter/v1/counter.pb.h"
-#include "tests/bench/load/draw.h"
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
-namespace counter::bench {
+namespace counter::load {
 namespace {
 
 using Method = Workload::Method;
 
 constexpr std::array<const char*, 7> kNames = {
     "Empty", "Like", "Unlike", "WriteLikes", "GetCount", "BatchGetCounts", "HasLiked"};
-constexpr char kItemType[] = "post";
 constexpr int64_t kColdBegin = int64_t{1} << 40;  // Beyond all ids that are drawn.
 
 grpc::ByteBuffer Serialize(const google::protobuf::MessageLite& message) {
@@ -39,6 +39,14 @@ bool Parse(const grpc::ByteBuffer& bytes, Message& message) {
              ? message.ParseFromArray(slice.begin(), static_cast<int>(slice.size()))
              : (bytes.DumpToSingleSlice(&slice).ok() &&
                 message.ParseFromArray(slice.begin(), static_cast<int>(slice.size())));
+}
+
+// Sebastiano Vigna's SplitMix64: neighbours come out far apart.
+uint64_t Mix(uint64_t number) {
+  uint64_t mixed = number + 0x9e3779b97f4a7c15;
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+  return mixed ^ (mixed >> 31);
 }
 
 struct Part {
@@ -78,6 +86,14 @@ class Calls : public Workload {
 
   Call Next(std::mt19937_64& random) override;
   Verdict Judge(Method method, const grpc::ByteBuffer& reply) const override;
+  bool Makes(Method method) const override {
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [method](const Part& part) { return part.method == method; });
+  }
+  int64_t users_drawn() const override { return users_drawn_; }
+  int64_t ItemOf(int64_t user) const override {
+    return IdOf(items_->Next(Mix(static_cast<uint64_t>(user))));
+  }
 
  private:
   struct Pair {
@@ -86,8 +102,22 @@ class Calls : public Workload {
   };
 
   Method NextMethod(std::mt19937_64& random) const;
+  int64_t NextUser(std::mt19937_64& random);
   Pair NextPair(std::mt19937_64& random);
   int64_t ReadItem(std::mt19937_64& random);
+  // Of the item that was drawn as `number`.
+  int64_t IdOf(int64_t number) const { return settings_.items_first - 1 + number; }
+  void SetItem(v1::Item& item, int64_t id) const {
+    item.set_item_type(settings_.item_type);
+    item.set_item_id(id);
+  }
+  template <typename Request>
+  grpc::ByteBuffer OnePair(const Pair& pair) const {
+    Request request;
+    request.set_user_id(pair.user);
+    SetItem(*request.mutable_item(), pair.item);
+    return Serialize(request);
+  }
   counter::v1::Consistency consistency() const {
     return settings_.strong ? v1::CONSISTENCY_STRONG : v1::CONSISTENCY_CACHED;
   }
@@ -103,6 +133,7 @@ class Calls : public Workload {
   const std::vector<Part> parts_;
   const std::unique_ptr<Draw> items_;
   const std::unique_ptr<Draw> users_;  // Null: the item's number or owner.
+  std::atomic<int64_t> users_drawn_ = 0;
   // Two runs on the same data ask for different ids.
   std::atomic<int64_t> next_cold_{
       kColdBegin + std::chrono::system_clock::now().time_since_epoch().count() / 1000};
@@ -118,31 +149,28 @@ Method Calls::NextMethod(std::mt19937_64& random) const {
   return parts_.back().method;
 }
 
+int64_t Calls::NextUser(std::mt19937_64& random) {
+  ++users_drawn_;
+  return users_->Next(random());
+}
+
 Calls::Pair Calls::NextPair(std::mt19937_64& random) {
-  const int64_t item = items_->Next(random);
-  if (users_ != nullptr) return {users_->Next(random), item};
-  return {settings_.own > 0 ? (item - 1) / settings_.own + 1 : item, item};
+  if (settings_.item_of_user) {
+    const int64_t user = NextUser(random);
+    return {user, ItemOf(user)};
+  }
+  const int64_t number = items_->Next(random());
+  const int64_t item = IdOf(number);
+  if (users_ != nullptr) return {NextUser(random), item};
+  return {settings_.own > 0 ? (number - 1) / settings_.own + 1 : number, item};
 }
 
 int64_t Calls::ReadItem(std::mt19937_64& random) {
   if (settings_.cold_share > 0 &&
       std::uniform_real_distribution<double>(0, 1)(random) < settings_.cold_share) {
-    return next_cold_++;
+    return IdOf(next_cold_++);
   }
-  return items_->Next(random);
-}
-
-void SetItem(v1::Item& item, int64_t id) {
-  item.set_item_type(kItemType);
-  item.set_item_id(id);
-}
-
-template <typename Request>
-grpc::ByteBuffer OnePair(int64_t user, int64_t item) {
-  Request request;
-  request.set_user_id(user);
-  SetItem(*request.mutable_item(), item);
-  return Serialize(request);
+  return IdOf(items_->Next(random()));
 }
 
 grpc::ByteBuffer Calls::WriteLikes(std::mt19937_64& random) {
@@ -167,10 +195,10 @@ grpc::ByteBuffer Calls::BatchGetCounts(std::mt19937_64& random) {
 grpc::ByteBuffer Calls::HasLiked(std::mt19937_64& random) {
   v1::HasLikedRequest request;
   request.set_consistency(consistency());
-  request.set_user_id(users_ == nullptr ? items_->Next(random) : users_->Next(random));
+  request.set_user_id(users_ == nullptr ? items_->Next(random()) : NextUser(random));
   const int64_t own_begin = (request.user_id() - 1) * settings_.own;
   for (int i = 0; i < settings_.batch; ++i) {
-    SetItem(*request.add_items(), settings_.own > 0 ? own_begin + i + 1 : ReadItem(random));
+    SetItem(*request.add_items(), settings_.own > 0 ? IdOf(own_begin + i + 1) : ReadItem(random));
   }
   return Serialize(request);
 }
@@ -180,14 +208,10 @@ Workload::Call Calls::Next(std::mt19937_64& random) {
   switch (method) {
     case Method::kEmpty:
       return {method, grpc::ByteBuffer(nullptr, 0)};
-    case Method::kLike: {
-      const Pair pair = NextPair(random);
-      return {method, OnePair<v1::LikeRequest>(pair.user, pair.item)};
-    }
-    case Method::kUnlike: {
-      const Pair pair = NextPair(random);
-      return {method, OnePair<v1::UnlikeRequest>(pair.user, pair.item)};
-    }
+    case Method::kLike:
+      return {method, OnePair<v1::LikeRequest>(NextPair(random))};
+    case Method::kUnlike:
+      return {method, OnePair<v1::UnlikeRequest>(NextPair(random))};
     case Method::kWriteLikes:
       return {method, WriteLikes(random)};
     case Method::kGetCount: {
@@ -280,6 +304,12 @@ absl::StatusOr<std::unique_ptr<Workload>> Workload::Make(const Settings& setting
     if (!drawn.ok()) return Named("users", drawn.status());
     users = *std::move(drawn);
   }
+  if (settings.item_of_user && (settings.users != "new" || settings.items == "new" ||
+                                absl::StartsWith(settings.items, "walk"))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("items: \"", settings.items, "\", users: \"", settings.users,
+                     "\"; expected hot, uniform:N or zipf:N, and new, since item_of_user is on"));
+  }
   if (settings.users == "item" && settings.own > 0) {
     return absl::InvalidArgumentError("users: \"item\"; expected owner, since own is not 0");
   }
@@ -304,4 +334,4 @@ const std::string& Workload::Path(Method method) {
   return paths[static_cast<size_t>(method)];
 }
 
-}  // namespace counter::bench
+}  // namespace counter::load

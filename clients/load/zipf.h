@@ -1,17 +1,17 @@
 // Zipf: how popular things are: ranks from 0, rank r drawn with a chance in proportion to 1 / (r +
 // 1).
 //
-// Use it where a test or a benchmark needs a realistic mix. Holds 8 bytes a rank. Const methods are
+// Use it where a load or a test needs a realistic mix. Holds 8 bytes a rank. Const methods are
 // for any thread; each brings a generator of its own.
-#ifndef COUNTER_TESTS_SUPPORT_ZIPF_H_
-#define COUNTER_TESTS_SUPPORT_ZIPF_H_
+#ifndef COUNTER_CLIENTS_LOAD_ZIPF_H_
+#define COUNTER_CLIENTS_LOAD_ZIPF_H_
 
 #include <algorithm>
 #include <cstddef>
 #include <random>
 #include <vector>
 
-namespace counter::testing {
+namespace counter::load {
 
 class Zipf {
  public:
@@ -24,8 +24,12 @@ class Zipf {
   }
 
   size_t Draw(std::mt19937_64& random) const {
-    std::uniform_real_distribution<double> uniform(0, sums_.back());
-    const auto found = std::lower_bound(sums_.begin(), sums_.end(), uniform(random));
+    return RankAt(std::uniform_real_distribution<double>(0, 1)(random));
+  }
+
+  // The rank below which `share` of all draws fall. Requires 0 <= share <= 1.
+  size_t RankAt(double share) const {
+    const auto found = std::lower_bound(sums_.begin(), sums_.end(), share * sums_.back());
     return std::min(static_cast<size_t>(found - sums_.begin()), sums_.size() - 1);
   }
 
@@ -33,6 +37,6 @@ class Zipf {
   std::vector<double> sums_;
 };
 
-}  // namespace counter::testing
+}  // namespace counter::load
 
-#endif  // COUNTER_TESTS_SUPPORT_ZIPF_H_
+#endif  // COUNTER_CLIENTS_LOAD_ZIPF_H_

@@ -1,4 +1,4 @@
-#include "tests/bench/load/draw.h"
+#include "clients/load/draw.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,9 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "tests/support/zipf.h"
+#include "clients/load/zipf.h"
 
-namespace counter::bench {
+namespace counter::load {
 namespace {
 
 constexpr int64_t kIdsMax = 1'000'000'000;
@@ -32,32 +32,30 @@ class Scatter {
 
 class Uniform : public Draw {
  public:
-  explicit Uniform(int64_t n) : ids_(1, n) {}
-  int64_t Next(std::mt19937_64& random) override {
-    std::uniform_int_distribution<int64_t> ids = ids_;
-    return ids(random);
-  }
+  explicit Uniform(int64_t n) : n_(static_cast<uint64_t>(n)) {}
+  int64_t Next(uint64_t bits) override { return static_cast<int64_t>(bits % n_) + 1; }
 
  private:
-  const std::uniform_int_distribution<int64_t> ids_;
+  const uint64_t n_;
 };
 
-class Zipf : public Draw {
+class ZipfDraw : public Draw {
  public:
-  explicit Zipf(int64_t n) : ranks_(static_cast<size_t>(n)), scatter_(n) {}
-  int64_t Next(std::mt19937_64& random) override {
-    return scatter_(static_cast<int64_t>(ranks_.Draw(random)));
+  explicit ZipfDraw(int64_t n) : ranks_(static_cast<size_t>(n)), scatter_(n) {}
+  int64_t Next(uint64_t bits) override {
+    constexpr double kUnit = 1.0 / static_cast<double>(uint64_t{1} << 53);
+    return scatter_(static_cast<int64_t>(ranks_.RankAt(static_cast<double>(bits >> 11) * kUnit)));
   }
 
  private:
-  const testing::Zipf ranks_;
+  const Zipf ranks_;
   const Scatter scatter_;
 };
 
 class Walk : public Draw {
  public:
   Walk(int64_t n, int64_t first) : scatter_(n), next_(first - 1) {}
-  int64_t Next(std::mt19937_64& /*random*/) override { return scatter_(next_++); }
+  int64_t Next(uint64_t /*bits*/) override { return scatter_(next_++); }
 
  private:
   const Scatter scatter_;
@@ -67,7 +65,7 @@ class Walk : public Draw {
 class New : public Draw {
  public:
   explicit New(int64_t first) : next_(first) {}
-  int64_t Next(std::mt19937_64& /*random*/) override { return next_++; }
+  int64_t Next(uint64_t /*bits*/) override { return next_++; }
 
  private:
   std::atomic<int64_t> next_;
@@ -75,7 +73,7 @@ class New : public Draw {
 
 class Hot : public Draw {
  public:
-  int64_t Next(std::mt19937_64& /*random*/) override { return 1; }
+  int64_t Next(uint64_t /*bits*/) override { return 1; }
 };
 
 }  // namespace
@@ -90,7 +88,7 @@ absl::StatusOr<std::unique_ptr<Draw>> Draw::Parse(absl::string_view text, int64_
   const int64_t n_max = kind == "zipf" ? kZipfIdsMax : kIdsMax;
   if (absl::SimpleAtoi(number, &n) && n >= 1 && n <= n_max) {
     if (kind == "uniform") return std::make_unique<Uniform>(n);
-    if (kind == "zipf") return std::make_unique<Zipf>(n);
+    if (kind == "zipf") return std::make_unique<ZipfDraw>(n);
     if (kind == "walk") return std::make_unique<Walk>(n, first);
   }
   return absl::InvalidArgumentError(absl::StrCat(
@@ -99,4 +97,4 @@ absl::StatusOr<std::unique_ptr<Draw>> Draw::Parse(absl::string_view text, int64_
       ", or zipf:N with N from 1 to ", kZipfIdsMax));
 }
 
-}  // namespace counter::bench
+}  // namespace counter::load

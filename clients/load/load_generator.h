@@ -10,49 +10,54 @@
 // Only calls that begin after the warm-up and before the end are measured; all are waited for.
 //
 // Threads: Run from one thread at a time; it makes its own.
-#ifndef COUNTER_TESTS_BENCH_LOAD_LOAD_GENERATOR_H_
-#define COUNTER_TESTS_BENCH_LOAD_LOAD_GENERATOR_H_
+#ifndef COUNTER_CLIENTS_LOAD_LOAD_GENERATOR_H_
+#define COUNTER_CLIENTS_LOAD_LOAD_GENERATOR_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "tests/bench/load/latency_histogram.h"
-#include "tests/bench/load/workload.h"
+#include "clients/load/latency_histogram.h"
+#include "clients/load/workload.h"
 
-namespace counter::bench {
+namespace counter::load {
 
 class LoadGenerator {
  public:
   static constexpr absl::Duration kLate = absl::Milliseconds(2);
 
   struct Options {
-    std::string target;          // HOST:PORT, plaintext.
-    int channels = 1;            // Connections, used in turn.
-    int threads = 1;             // That collect answers.
-    double rate = 0;             // Calls a second, open loop. 0: closed loop.
-    int in_flight = 64;          // Closed loop: calls at a time.
-    int in_flight_max = 10'000;  // Open loop: the most calls at a time.
-    int64_t calls_max = 0;       // Closed loop: ends after so many. 0: after `duration`.
+    std::string target = {};   // HOST:PORT, dns:///NAME:PORT and what else gRPC takes; plaintext.
+    bool round_robin = false;  // Over all addresses of the target; otherwise the first one.
+    std::string user_agent = {};  // Put before gRPC's own.
+    int channels = 1;             // Connections, used in turn.
+    int threads = 1;              // That collect answers.
+    double rate = 0;              // Calls a second, open loop. 0: closed loop.
+    int in_flight = 64;           // Closed loop: calls at a time.
+    int in_flight_max = 10'000;   // Open loop: the most calls at a time.
+    int64_t calls_max = 0;        // Closed loop: ends after so many. 0: after `duration`.
     absl::Duration warm_up = absl::Seconds(1);
     absl::Duration duration = absl::Seconds(5);
     absl::Duration deadline = absl::Seconds(30);  // Of each call.
     absl::Duration connect_max = absl::Seconds(10);
+    // Null, or set by somebody: then no call is started any more. Borrowed.
+    const std::atomic<bool>* stop = nullptr;
   };
 
   struct Result {
-    double seconds = 0;                     // Measured.
-    int64_t calls = 0;                      // Answered OK.
-    int64_t units = 0;                      // Likes, counts or memberships in those answers.
-    int64_t changed = 0;                    // Likes and unlikes that changed something.
-    int64_t wrong = 0;                      // OK, but not an answer to what was asked.
-    int64_t late = 0;                       // Open loop.
-    int64_t dropped = 0;                    // Open loop.
-    int in_flight_high = 0;                 // The most calls at a time.
-    std::map<std::string, int64_t> errors;  // By the name of the code.
-    LatencyHistogram latency;               // Of the calls that were OK.
+    double seconds = 0;             // Measured.
+    int64_t calls = 0;              // Answered OK.
+    int64_t units = 0;              // Likes, counts or memberships in those answers.
+    int64_t changed = 0;            // Likes and unlikes that changed something.
+    int64_t wrong = 0;              // OK, but not an answer to what was asked.
+    int64_t late = 0;               // Open loop.
+    int64_t dropped = 0;            // Open loop.
+    int in_flight_high = 0;         // The most calls at a time.
+    std::map<int, int64_t> errors;  // By gRPC's code.
+    LatencyHistogram latency;       // Of the calls that were OK.
     std::map<std::string, LatencyHistogram> latency_by_method;
     double client_cpu_seconds = 0;  // Of this process, warm-up and end included.
 
@@ -61,10 +66,13 @@ class LoadGenerator {
     int64_t failed() const;
   };
 
+  // "UNAVAILABLE".
+  static const char* CodeName(int code);
+
   // Connects first; an error if that takes longer than `connect_max`.
   static absl::StatusOr<Result> Run(const Options& options, Workload& workload);
 };
 
-}  // namespace counter::bench
+}  // namespace counter::load
 
-#endif  // COUNTER_TESTS_BENCH_LOAD_LOAD_GENERATOR_H_
+#endif  // COUNTER_CLIENTS_LOAD_LOAD_GENERATOR_H_

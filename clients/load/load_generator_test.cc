@@ -1,4 +1,4 @@
-#include "tests/bench/load/load_generator.h"
+#include "clients/load/load_generator.h"
 
 #include <atomic>
 #include <chrono>
@@ -9,15 +9,15 @@
 
 #include "absl/time/clock.h"
 #include "base/task.h"
+#include "clients/load/workload.h"
 #include "server/rpc/testing/echo_server.h"
-#include "tests/bench/load/workload.h"
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
-namespace counter::bench {
+namespace counter::load {
 namespace {
 
 using rpc::testing::EchoServer;
@@ -101,7 +101,7 @@ TEST_CASE("an open loop offers its rate whatever the server does, and counts wha
   const auto result = LoadGenerator::Run(options, **workload);
   REQUIRE(result.ok());
   CHECK(result->calls == 0);
-  CHECK(result->errors.at("DEADLINE_EXCEEDED") == 50);
+  CHECK(result->errors.at(grpc::DEADLINE_EXCEEDED) == 50);
   CHECK(result->in_flight_high == 50);
   CHECK(result->dropped == 250);
   CHECK(result->failed() == 300);
@@ -127,6 +127,23 @@ TEST_CASE("calls that a stalled server holds up are charged from the moments the
   CHECK(result.latency.Quantile(0.8) >= absl::Milliseconds(90));
 }
 
+TEST_CASE("a load that is told to stop ends before its time, open or closed") {
+  for (const double rate : {0.0, 100.0}) {
+    Harness harness;
+    std::atomic<bool> stop = false;
+    harness.server.echo = [&stop](rpc::Call&, const rpc::testing::EchoRequest&,
+                                  rpc::testing::EchoResponse&) -> Task<grpc::Status> {
+      stop = true;
+      co_return grpc::Status::OK;
+    };
+    harness.options.rate = rate;
+    harness.options.warm_up = absl::ZeroDuration();
+    harness.options.duration = absl::Hours(1);
+    harness.options.stop = &stop;
+    CHECK(harness.Run().calls > 0);
+  }
+}
+
 TEST_CASE("a server that nobody can reach is an error and not a result") {
   auto workload = Workload::Make({.calls = "Empty"});
   REQUIRE(workload.ok());
@@ -138,4 +155,4 @@ TEST_CASE("a server that nobody can reach is an error and not a result") {
 }
 
 }  // namespace
-}  // namespace counter::bench
+}  // namespace counter::load

@@ -1,4 +1,4 @@
-#include "tests/bench/load/draw.h"
+#include "clients/load/draw.h"
 
 #include <map>
 #include <random>
@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace counter::bench {
+namespace counter::load {
 namespace {
 
 std::map<int64_t, int> Counts(const std::string& text, int draws) {
@@ -15,7 +15,7 @@ std::map<int64_t, int> Counts(const std::string& text, int draws) {
   REQUIRE(draw.ok());
   std::mt19937_64 random(7);
   std::map<int64_t, int> counts;
-  for (int i = 0; i < draws; ++i) ++counts[(*draw)->Next(random)];
+  for (int i = 0; i < draws; ++i) ++counts[(*draw)->Next(random())];
   return counts;
 }
 
@@ -53,8 +53,8 @@ TEST_CASE("new ids begin where they are told and never come again") {
   auto draw = Draw::Parse("new", 5);
   REQUIRE(draw.ok());
   std::mt19937_64 random;
-  CHECK((*draw)->Next(random) == 5);
-  CHECK((*draw)->Next(random) == 6);
+  CHECK((*draw)->Next(random()) == 5);
+  CHECK((*draw)->Next(random()) == 6);
 }
 
 TEST_CASE("hot is one id") { CHECK(Counts("hot", 100) == std::map<int64_t, int>{{1, 100}}); }
@@ -70,4 +70,4 @@ TEST_CASE("a text that names no way to draw is refused by name") {
 }
 
 }  // namespace
-}  // namespace counter::bench
+}  // namespace counter::load

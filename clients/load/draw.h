@@ -1,4 +1,4 @@
-// How a benchmark draws the ids that it sends: uniform, by Zipf's law, one hot one, or each in
+// Draw: how a load draws the ids that it sends: uniform, by Zipf's law, one hot one, or each in
 // turn.
 //
 // A Draw is written as text, on command lines and in reports:
@@ -8,19 +8,18 @@
 //   walk:N      each of 1..N once before any comes again, scattered
 //   new         1, 2, 3, ...: never one that came before
 //
-// Threads: Next from any thread, each with a random source of its own.
-#ifndef COUNTER_TESTS_BENCH_LOAD_DRAW_H_
-#define COUNTER_TESTS_BENCH_LOAD_DRAW_H_
+// Threads: Next from any thread.
+#ifndef COUNTER_CLIENTS_LOAD_DRAW_H_
+#define COUNTER_CLIENTS_LOAD_DRAW_H_
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <random>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace counter::bench {
+namespace counter::load {
 
 class Draw {
  public:
@@ -28,10 +27,11 @@ class Draw {
   static absl::StatusOr<std::unique_ptr<Draw>> Parse(absl::string_view text, int64_t first = 1);
   virtual ~Draw() = default;
 
-  // An id, 1 or more.
-  virtual int64_t Next(std::mt19937_64& random) = 0;
+  // An id, 1 or more. `bits` are 64 random ones; but for "walk" and "new", the same bits come to
+  // the same id.
+  virtual int64_t Next(uint64_t bits) = 0;
 };
 
-}  // namespace counter::bench
+}  // namespace counter::load
 
-#endif  // COUNTER_TESTS_BENCH_LOAD_DRAW_H_
+#endif  // COUNTER_CLIENTS_LOAD_DRAW_H_

@@ -1,4 +1,4 @@
-#include "tests/bench/load/workload.h"
+#include "clients/load/workload.h"
 
 #include <map>
 #include <memory>
@@ -12,7 +12,7 @@
 
 #include <grpcpp/support/slice.h>
 
-namespace counter::bench {
+namespace counter::load {
 namespace {
 
 using Method = Workload::Method;
@@ -60,6 +60,31 @@ TEST_CASE("a write batch has a new user for each mutation") {
     }
   }
   CHECK(users == std::set<int64_t>{10, 11, 12, 13, 14, 15});
+}
+
+TEST_CASE("what a user liked can be told from the user alone") {
+  const auto workload = Make({.calls = "WriteLikes",
+                              .items = "zipf:1000",
+                              .item_type = "reel",
+                              .items_first = int64_t{1} << 62,
+                              .item_of_user = true,
+                              .users_first = 500,
+                              .batch = 300});
+  std::mt19937_64 random(1);
+  const auto request = Parsed<v1::WriteLikesRequest>(workload->Next(random).request);
+  std::set<int64_t> items;
+  for (const auto& mutation : request.mutations()) {
+    CHECK(mutation.item().item_id() == workload->ItemOf(mutation.user_id()));
+    CHECK(mutation.item().item_type() == "reel");
+    items.insert(mutation.item().item_id());
+  }
+  CHECK(workload->users_drawn() == 300);
+  // Neighbours among the users do not share an item but by chance.
+  CHECK(items.size() > 50);
+  CHECK(*items.begin() >= int64_t{1} << 62);
+  CHECK(*items.rbegin() < (int64_t{1} << 62) + 1000);
+  CHECK(!Workload::Make({.items = "walk:9", .item_of_user = true}).ok());
+  CHECK(!Workload::Make({.item_of_user = true, .users = "hot"}).ok());
 }
 
 TEST_CASE("the likes that owners are filled with are those that HasLiked asks for") {
@@ -141,4 +166,4 @@ TEST_CASE("a bad setting is refused by name and value") {
 }
 
 }  // namespace
-}  // namespace counter::bench
+}  // namespace counter::load
