@@ -204,6 +204,11 @@ Task<CounterService::WriteResults> CounterService::Write(std::vector<Mutation> m
   Task<> tell = TellCaches(granted, applied, as_of);
   co_await std::move(tell);
 
+  const auto unknown = std::count_if(applied.begin(), applied.end(), [](const auto& result) {
+    return !result.ok() && !IsNotApplied(result.status());
+  });
+  if (unknown > 0) parts_.observer.OutcomeUnknown(unknown);
+
   for (size_t i = 0; i < applied.size(); ++i) results[places[i]] = std::move(applied[i]);
   co_return results;
 }

@@ -69,6 +69,8 @@ class ServiceObserver {
   virtual void CountLookups(int64_t hits, int64_t misses) = 0;
   virtual void RecentLikeLookups(int64_t hits, int64_t misses) = 0;
   virtual void RateLimited(int64_t likes) = 0;
+  // Likes or unlikes ended with an error that leaves open whether they were applied.
+  virtual void OutcomeUnknown(int64_t /*writes*/) {}
   // A like or unlike, a repeat too, was applied.
   virtual void Wrote(const Item& /*item*/) {}
 };

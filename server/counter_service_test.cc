@@ -31,12 +31,14 @@ struct CountingObserver final : ServiceObserver {
     recent_misses += misses;
   }
   void RateLimited(int64_t likes) override { rate_limited += likes; }
+  void OutcomeUnknown(int64_t writes) override { unknown += writes; }
 
   int64_t count_hits = 0;
   int64_t count_misses = 0;
   int64_t recent_hits = 0;
   int64_t recent_misses = 0;
   int64_t rate_limited = 0;
+  int64_t unknown = 0;
 };
 
 // A cache that is gone: it knows nothing and takes nothing.
@@ -243,6 +245,26 @@ TEST_CASE("a like of unknown outcome stays charged") {
   setup.store.FailWrites(kPost456, MakeError(ErrorReason::kStoreUnavailable, "broke off"));
   CHECK_FALSE(Like(service, 1, 456).ok());
   CHECK(ReasonOf(Like(service, 1, 2).status()) == ErrorReason::kRateLimited);
+}
+
+TEST_CASE("only a write that may or may not be applied is told as unknown") {
+  Setup setup(/*likes_per_window=*/1);
+  CounterService service = setup.Service();
+  setup.store.FailWrites(kPost456, MakeError(ErrorReason::kStoreUnavailable, "broke off"));
+  CHECK_FALSE(Like(service, 1, 456).ok());
+  CHECK(setup.observer.unknown == 1);
+  CHECK_FALSE(Unlike(service, 1, 456).ok());
+  CHECK(setup.observer.unknown == 2);
+
+  // Over the limit, not valid, certainly not applied, applied.
+  CHECK_FALSE(Like(service, 1, 2).ok());
+  CHECK_FALSE(BlockingWait(service.Like(1, {"nope", 1}, {})).ok());
+  absl::Status not_applied = MakeError(ErrorReason::kOverloaded, "full");
+  MarkNotApplied(not_applied);
+  setup.store.FailWrites(kPost456, not_applied);
+  CHECK_FALSE(Like(service, 3, 456).ok());
+  CHECK(Like(service, 3, 2).ok());
+  CHECK(setup.observer.unknown == 2);
 }
 
 TEST_CASE("WriteLikes is charged by its likes and refuses only those over the limit") {

@@ -33,6 +33,7 @@
 #include "server/http/http_server.h"
 #include "server/http/operator_routes.h"
 #include "server/log/log_writer.h"
+#include "server/metrics/disk_readings.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics_observers.h"
 #include "server/readiness.h"
@@ -65,14 +66,33 @@ rpc::Server::Options RpcOptions(const Config& config, rpc::CallGate& gate) {
 }
 
 // The methods whose calls are counted one by one.
-std::vector<std::string> MethodNames() {
-  std::vector<std::string> names;
+std::vector<GrpcMethod> MethodNames() {
+  std::vector<GrpcMethod> names;
   const google::protobuf::ServiceDescriptor* service =
       google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(kServiceName);
   for (int i = 0; i < service->method_count(); ++i) {
-    names.push_back(absl::StrCat("/", kServiceName, "/", service->method(i)->name()));
+    const google::protobuf::MethodDescriptor& method = *service->method(i);
+    const GrpcMethod::Type type =
+        method.client_streaming() ? (method.server_streaming() ? GrpcMethod::Type::kBidiStream
+                                                               : GrpcMethod::Type::kClientStream)
+                                  : (method.server_streaming() ? GrpcMethod::Type::kServerStream
+                                                               : GrpcMethod::Type::kUnary);
+    names.emplace_back(absl::StrCat("/", kServiceName, "/", method.name()), type);
   }
   return names;
+}
+
+// What the gauges that go up with load may reach.
+std::vector<MetricReading> LimitReadings(const Config& config) {
+  const auto limit = [](const char* name, const char* help, int value) {
+    return MetricReading{MetricReading::Kind::kGauge, name, help, {}, value};
+  };
+  return {limit("counter_calls_in_flight_max", "Calls that may be worked on at once.",
+                config.calls_in_flight_max),
+          limit("counter_read_queue_reads_max", "Reads that may wait for the store.",
+                config.read_queue_max),
+          limit("counter_write_queue_mutations_max",
+                "Likes and unlikes that may wait for the store.", config.write_queue_max)};
 }
 
 std::string Address(const ListenAddress& listen, int port) {
@@ -153,8 +173,11 @@ absl::Status Counterd::Start(const LogWriter& log) {
   metrics_.OnScrape([this, &log] {
     metrics_.calls_in_flight().Set(admission_->calls_in_flight());
     metrics_.log_lines_lost().RaiseTo(log.lines_lost());
+    metrics_.store_available().Set(backends_->store().Health().ok() ? 1 : 0);
   });
-
+  metrics_.AddReadings([this] { return LimitReadings(config_); });
+  if (!config_.database_url.has_value())
+    metrics_.AddReadings([this] { return DiskReadings(config_.data_dir); });
   metrics_.AddReadings([this] { return backends_->Readings(); });
 
   if (absl::Status started = rpc_server_->Start(); !started.ok()) return started;
@@ -217,6 +240,7 @@ void Counterd::Drain() {
   // NOT_SERVING first, so that callers who watch health go elsewhere; then a word to those who do
   // not; then GOAWAY, and what is in flight may finish.
   const MonotonicTime end = Clock::System().MonotonicNow() + config_.drain;
+  metrics_.draining().Set(1);
   if (readiness_ != nullptr) {
     health_.Set(kTakesCalls, false);
     readiness_->Stop();

@@ -45,6 +45,7 @@ class ServiceMetrics final : public ServiceObserver {
     metrics_.cache_lookups(CacheName::kRecentLikes, CacheResult::kMiss).Add(misses);
   }
   void RateLimited(int64_t likes) override { metrics_.likes_rate_limited().Add(likes); }
+  void OutcomeUnknown(int64_t writes) override { metrics_.writes_unknown().Add(writes); }
   void Wrote(const Item& item) override { hot_items_.Wrote(item); }
 
  private:
@@ -61,10 +62,12 @@ class StoreMetrics final : public StoreObserver {
     metrics_.write_batch_seconds().Observe(absl::ToDoubleSeconds(batch.duration));
   }
   void OnErrors(StoreQueue queue, ErrorReason reason, int count) override {
-    if (queue == StoreQueue::kWrites) metrics_.mutations_dropped(reason).Add(count);
+    const bool is_write = queue == StoreQueue::kWrites;
+    (is_write ? metrics_.mutations_dropped(reason) : metrics_.reads_dropped(reason)).Add(count);
   }
   void OnQueueDepth(StoreQueue queue, int depth) override {
-    if (queue == StoreQueue::kWrites) metrics_.write_queue_mutations().Set(depth);
+    const bool is_write = queue == StoreQueue::kWrites;
+    (is_write ? metrics_.write_queue_mutations() : metrics_.read_queue_reads()).Set(depth);
   }
 
  private:

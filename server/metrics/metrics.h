@@ -2,29 +2,35 @@
 //
 // | metric | type | what it counts |
 // |---|---|---|
-// | grpc_server_started_total{grpc_service,grpc_method} | counter | calls that came in |
-// | grpc_server_handled_total{grpc_service,grpc_method,grpc_code} | counter | calls that ended,
-//     refused ones too; grpc_code as Go spells it: OK, InvalidArgument, ... |
-// | grpc_server_handling_seconds{grpc_service,grpc_method} | histogram | from a call's arrival to
-// its
-//     end; 0.1 ms to 10 s |
+// | grpc_server_started_total{grpc_type,grpc_service,grpc_method} | counter | calls that came in;
+//     grpc_type is unary, client_stream, server_stream or bidi_stream |
+// | grpc_server_handled_total{grpc_type,grpc_service,grpc_method,grpc_code} | counter | calls that
+//     ended, refused ones too; grpc_code as Go spells it: OK, InvalidArgument, ... |
+// | grpc_server_handling_seconds{grpc_type,grpc_service,grpc_method} | histogram | from a call's
+//     arrival to its end; 0.1 ms to 10 s |
 // | counter_calls_in_flight | gauge | calls that are being worked on |
 // | counter_calls_refused_total{reason} | counter | calls refused before any work for them; reason
 // as
 //     in the error's ErrorInfo: OVERLOADED, ... |
 // | counter_mutations_dropped_total{reason} | counter | likes and unlikes that left the write queue
 //     without reaching the store; reason as above |
+// | counter_reads_dropped_total{reason} | counter | the same for reads |
+// | counter_writes_unknown_total | counter | likes and unlikes of which nobody could say whether
+//     they were applied |
 // | counter_likes_rate_limited_total | counter | likes refused by their user's rate limit |
 // | counter_write_batch_rows | histogram | mutations in a transaction of the store |
 // | counter_write_batch_seconds | histogram | from a transaction's begin to its flushed commit |
 // | counter_write_queue_mutations | gauge | mutations that wait for the store |
+// | counter_read_queue_reads | gauge | reads that wait for the store |
+// | counter_store_available | gauge | 1 while the store can serve |
+// | counter_draining | gauge | 1 from the signal to the end |
 // | counter_cache_lookups_total{cache,result} | counter | items looked up; cache counter or
 //     recent_likes, result hit or miss |
 // | counter_log_lines_lost_total | counter | log lines that could not be written |
 // | counter_build_info{version} | gauge | 1 |
 //
-// What others count about themselves is read when a scrape comes (AddReadings); docs/metrics.md
-// lists those series too.
+// And those of process_metrics.h. What others count about themselves is read when a scrape comes
+// (AddReadings); docs/metrics.md lists those series too.
 //
 // Every label's value comes from a closed set that is fixed when the server starts: methods that it
 // has (all others are one, "unknown"), codes, reasons and caches. Nothing that a caller sends makes
@@ -79,6 +85,18 @@ class Gauge {
   std::atomic<int64_t> value_{0};
 };
 
+// The full name of a method, "/counter.v1.CounterService/Like", and what kind of calls it takes.
+struct GrpcMethod {
+  enum class Type : uint8_t { kUnary, kClientStream, kServerStream, kBidiStream };
+
+  // Implicit: most methods are unary, and then the name says it all.
+  GrpcMethod(std::string full_name, Type its_type = Type::kUnary)  // NOLINT
+      : name(std::move(full_name)), type(its_type) {}
+
+  std::string name;
+  Type type;
+};
+
 // What is counted of one method.
 class MethodMetrics {
  public:
@@ -112,8 +130,8 @@ enum class CacheResult : uint8_t { kHit, kMiss };
 
 class Metrics {
  public:
-  // `methods` are the full names of all methods of the server: "/counter.v1.CounterService/Like".
-  Metrics(const std::vector<std::string>& methods, std::string version);
+  // `methods` are all methods of the server.
+  Metrics(const std::vector<GrpcMethod>& methods, std::string version);
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
@@ -123,6 +141,8 @@ class Metrics {
   // Requires reason != kUnspecified.
   Counter& calls_refused(ErrorReason reason) { return calls_refused_[Index(reason)]; }
   Counter& mutations_dropped(ErrorReason reason) { return mutations_dropped_[Index(reason)]; }
+  Counter& reads_dropped(ErrorReason reason) { return reads_dropped_[Index(reason)]; }
+  Counter& writes_unknown() { return writes_unknown_; }
   Counter& cache_lookups(CacheName cache, CacheResult result) {
     return cache_lookups_[static_cast<int>(cache)][static_cast<int>(result)];
   }
@@ -130,6 +150,9 @@ class Metrics {
   Counter& log_lines_lost() { return log_lines_lost_; }
   Gauge& calls_in_flight() { return calls_in_flight_; }
   Gauge& write_queue_mutations() { return write_queue_mutations_; }
+  Gauge& read_queue_reads() { return read_queue_reads_; }
+  Gauge& store_available() { return store_available_; }
+  Gauge& draining() { return draining_; }
   Histogram& write_batch_rows() { return write_batch_rows_; }
   Histogram& write_batch_seconds() { return write_batch_seconds_; }
 
@@ -160,17 +183,22 @@ class Metrics {
 
   const std::string version_;
   // Filled by the constructor, constant after. The pointers stay where they are.
-  std::vector<std::pair<std::string, std::unique_ptr<MethodMetrics>>> methods_;
+  std::vector<std::pair<GrpcMethod, std::unique_ptr<MethodMetrics>>> methods_;
   absl::flat_hash_map<std::string, MethodMetrics*> by_name_;
   MethodMetrics* unknown_method_;
 
   std::array<Counter, kReasons> calls_refused_;
   std::array<Counter, kReasons> mutations_dropped_;
+  std::array<Counter, kReasons> reads_dropped_;
+  Counter writes_unknown_;
   std::array<std::array<Counter, 2>, 2> cache_lookups_;
   Counter likes_rate_limited_;
   Counter log_lines_lost_;
   Gauge calls_in_flight_;
   Gauge write_queue_mutations_;
+  Gauge read_queue_reads_;
+  Gauge store_available_;
+  Gauge draining_;
   Histogram write_batch_rows_;
   Histogram write_batch_seconds_;
 

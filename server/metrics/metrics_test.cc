@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <regex>
@@ -15,16 +16,29 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/metrics/disk_readings.h"
 #include "server/metrics/histogram.h"
 
 namespace counter {
 namespace {
 
-const std::vector<std::string> kMethods = {"/counter.v1.CounterService/Like",
-                                           "/counter.v1.CounterService/GetCount"};
+const std::vector<GrpcMethod> kMethods = {
+    {"/counter.v1.CounterService/Like"},
+    {"/counter.v1.CounterService/GetCount"},
+    {"/counter.v1.CounterService/Watch", GrpcMethod::Type::kServerStream}};
 
 // Series by name and labels, as they stand in the text.
 using Samples = std::map<std::string, double>;
+
+// The labels that every gRPC series begins with.
+std::string LabelsOf(absl::string_view service, absl::string_view method,
+                     absl::string_view type = "unary") {
+  return absl::StrCat("grpc_type=\"", type, "\",grpc_service=\"", service, "\",grpc_method=\"",
+                      method, "\"");
+}
 
 // Checks every line against the format's grammar.
 Samples Parse(const std::string& text) {
@@ -61,6 +75,8 @@ TEST_CASE("what is counted is exposed under its documented name") {
   metrics.calls_in_flight().Set(7);
   metrics.calls_refused(ErrorReason::kOverloaded).Add(2);
   metrics.mutations_dropped(ErrorReason::kDeadlineExceeded).Add(3);
+  metrics.reads_dropped(ErrorReason::kOverloaded).Add(9);
+  metrics.writes_unknown().Add(10);
   metrics.likes_rate_limited().Add(4);
   metrics.write_batch_rows().Observe(100);
   metrics.write_batch_seconds().Observe(0.004);
@@ -69,9 +85,12 @@ TEST_CASE("what is counted is exposed under its documented name") {
   metrics.cache_lookups(CacheName::kCounter, CacheResult::kHit).Add(95);
   metrics.cache_lookups(CacheName::kRecentLikes, CacheResult::kMiss).Add(6);
   metrics.log_lines_lost().Add(8);
+  metrics.read_queue_reads().Set(11);
+  metrics.store_available().Set(1);
+  metrics.draining().Set(1);
 
   Samples samples = Parse(metrics.Expose());
-  const std::string labels = "grpc_service=\"counter.v1.CounterService\",grpc_method=\"Like\"";
+  const std::string labels = LabelsOf("counter.v1.CounterService", "Like");
   CHECK(samples["grpc_server_started_total{" + labels + "}"] == 2);
   CHECK(samples["grpc_server_handled_total{" + labels + ",grpc_code=\"OK\"}"] == 1);
   CHECK(samples["grpc_server_handled_total{" + labels + ",grpc_code=\"ResourceExhausted\"}"] == 1);
@@ -84,7 +103,12 @@ TEST_CASE("what is counted is exposed under its documented name") {
   CHECK(samples["counter_calls_in_flight"] == 7);
   CHECK(samples["counter_calls_refused_total{reason=\"OVERLOADED\"}"] == 2);
   CHECK(samples["counter_mutations_dropped_total{reason=\"DEADLINE_EXCEEDED\"}"] == 3);
+  CHECK(samples["counter_reads_dropped_total{reason=\"OVERLOADED\"}"] == 9);
+  CHECK(samples["counter_writes_unknown_total"] == 10);
   CHECK(samples["counter_likes_rate_limited_total"] == 4);
+  CHECK(samples["counter_read_queue_reads"] == 11);
+  CHECK(samples["counter_store_available"] == 1);
+  CHECK(samples["counter_draining"] == 1);
   CHECK(samples["counter_write_batch_rows_sum"] == 100);
   CHECK(samples["counter_write_batch_seconds_count"] == 1);
   CHECK(samples["counter_write_queue_mutations"] == 4);
@@ -98,13 +122,17 @@ TEST_CASE("every series is there from the start, each family with help and type"
   Metrics metrics(kMethods, "1");
   const std::string text = metrics.Expose();
   const Samples samples = Parse(text);
-  CHECK(samples.count("grpc_server_handled_total{grpc_service=\"counter.v1.CounterService\",grpc_"
-                      "method=\"GetCount\",grpc_code=\"InvalidArgument\"}") == 1);
+  CHECK(samples.count("grpc_server_handled_total{" +
+                      LabelsOf("counter.v1.CounterService", "GetCount") +
+                      ",grpc_code=\"InvalidArgument\"}") == 1);
+  CHECK(samples.count("grpc_server_started_total{" +
+                      LabelsOf("counter.v1.CounterService", "Watch", "server_stream") + "}") == 1);
   CHECK(samples.count("counter_calls_refused_total{reason=\"SHUTTING_DOWN\"}") == 1);
   CHECK(samples.count("counter_calls_refused_total{reason=\"UNSPECIFIED\"}") == 0);
   for (const auto& [name, value] : samples) {
     CAPTURE(name);
-    CHECK(value == (name == "counter_build_info{version=\"1\"}" ? 1 : 0));
+    if (!absl::StartsWith(name, "process_") && name != "counter_clock_seconds")
+      CHECK(value == (name == "counter_build_info{version=\"1\"}" ? 1 : 0));
     const std::string family =
         std::regex_replace(name, std::regex("(_bucket|_sum|_count)?(\\{.*)?$"), "");
     CHECK(absl::StrContains(text, absl::StrCat("# TYPE ", family, " ")));
@@ -142,22 +170,21 @@ TEST_CASE("nothing that a caller sends makes a series") {
   }
   metrics.ForMethod("").Started();
   metrics.ForMethod("/counter.v1.CounterService/Like/").Started();
-  metrics.ForMethod(kMethods[0]).Handled(17, absl::ZeroDuration());
-  metrics.ForMethod(kMethods[0]).Handled(-1, absl::ZeroDuration());
-  metrics.ForMethod(kMethods[0]).Handled(1 << 30, absl::ZeroDuration());
+  metrics.ForMethod(kMethods[0].name).Handled(17, absl::ZeroDuration());
+  metrics.ForMethod(kMethods[0].name).Handled(-1, absl::ZeroDuration());
+  metrics.ForMethod(kMethods[0].name).Handled(1 << 30, absl::ZeroDuration());
 
   const std::string text = metrics.Expose();
   Samples samples = Parse(text);
   CHECK(samples.size() == series);
   CHECK(text.size() < 100'000);
-  CHECK(samples["grpc_server_started_total{grpc_service=\"unknown\",grpc_method=\"unknown\"}"] ==
-        10'002);
-  CHECK(samples["grpc_server_handled_total{grpc_service=\"counter.v1.CounterService\",grpc_method="
-                "\"Like\",grpc_code=\"Unknown\"}"] == 3);
+  CHECK(samples["grpc_server_started_total{" + LabelsOf("unknown", "unknown") + "}"] == 10'002);
+  CHECK(samples["grpc_server_handled_total{" + LabelsOf("counter.v1.CounterService", "Like") +
+                ",grpc_code=\"Unknown\"}"] == 3);
 }
 
 TEST_CASE("codes are spelled as Go spells them") {
-  Metrics metrics({"/s/M"}, "1");
+  Metrics metrics({{"/s/M"}}, "1");
   for (int code = 0; code < 17; ++code) {
     for (int n = 0; n <= code; ++n) metrics.ForMethod("/s/M").Handled(code, absl::ZeroDuration());
   }
@@ -169,17 +196,49 @@ TEST_CASE("codes are spelled as Go spells them") {
       "DataLoss", "Unauthenticated"};
   for (size_t code = 0; code < names.size(); ++code) {
     CAPTURE(names[code]);
-    CHECK(samples[absl::StrCat(
-              "grpc_server_handled_total{grpc_service=\"s\",grpc_method=\"M\",grpc_code=\"",
-              names[code], "\"}")] == code + 1);
+    CHECK(samples[absl::StrCat("grpc_server_handled_total{", LabelsOf("s", "M"), ",grpc_code=\"",
+                               names[code], "\"}")] == code + 1);
   }
 }
 
 TEST_CASE("a method that is named twice is one") {
-  Metrics metrics({"/s/M", "/s/M"}, "1");
+  Metrics metrics({{"/s/M"}, {"/s/M"}}, "1");
   metrics.ForMethod("/s/M").Started();
   Samples samples = Parse(metrics.Expose());
-  CHECK(samples["grpc_server_started_total{grpc_service=\"s\",grpc_method=\"M\"}"] == 1);
+  CHECK(samples["grpc_server_started_total{" + LabelsOf("s", "M") + "}"] == 1);
+}
+
+TEST_CASE("what is said of the process is this process's") {
+  Metrics metrics(kMethods, "1");
+  Samples before = Parse(metrics.Expose());
+  const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+  CHECK(before["counter_clock_seconds"] == Approx(now).margin(60));
+  CHECK(before["process_start_time_seconds"] == Approx(now).margin(3'600));
+  CHECK(before["process_start_time_seconds"] <= now + 1);
+  CHECK(before["process_max_fds"] > before["process_open_fds"]);
+  CHECK(before["process_virtual_memory_bytes"] > before["process_resident_memory_bytes"]);
+
+  // Held and touched: 64 MiB, ten descriptors, and the time that this takes.
+  const std::vector<char> held(size_t{64} << 20, 'x');
+  std::vector<std::ifstream> files;
+  for (int i = 0; i < 10; ++i) files.emplace_back("/proc/self/stat");
+  Samples after = Parse(metrics.Expose());
+  CHECK(after["process_open_fds"] == before["process_open_fds"] + 10);
+  CHECK(after["process_resident_memory_bytes"] >=
+        before["process_resident_memory_bytes"] + (32 << 20));
+  CHECK(after["process_cpu_seconds_total"] > before["process_cpu_seconds_total"]);
+  CHECK(after["process_start_time_seconds"] == before["process_start_time_seconds"]);
+  CHECK(held.back() == 'x');
+}
+
+TEST_CASE("a folder's disk has room, and one that is not there says nothing") {
+  const std::vector<MetricReading> readings = DiskReadings("/tmp");
+  REQUIRE(readings.size() == 2);
+  CHECK(readings[0].name == "counter_data_disk_free_bytes");
+  CHECK(readings[1].name == "counter_data_disk_size_bytes");
+  CHECK(readings[0].value > 0);
+  CHECK(readings[0].value < readings[1].value);
+  CHECK(DiskReadings("/not/there").empty());
 }
 
 TEST_CASE("a refresh runs at each scrape, before the numbers are read") {
@@ -227,7 +286,7 @@ TEST_CASE("no count is lost between threads, and a scrape beside them is consist
       --running;
     });
   }
-  const std::string labels = "grpc_service=\"counter.v1.CounterService\",grpc_method=\"Like\"";
+  const std::string labels = LabelsOf("counter.v1.CounterService", "Like");
   bool is_consistent = true;
   do {
     Samples samples = Parse(metrics.Expose());
