@@ -72,10 +72,11 @@ struct EndedCall {
 };
 
 // Sends all requests at once, without waiting in between, and waits for all answers; answer i is of
-// requests[i]. `prepare` is the stub's method: &v1::CounterService::Stub::PrepareAsyncLike.
+// requests[i], which goes through channel i modulo their number. `prepare` is the stub's method:
+// &v1::CounterService::Stub::PrepareAsyncLike.
 template <class Request, class Response>
 std::vector<EndedCall<Response>> CallAtOnce(
-    const std::shared_ptr<grpc::Channel>& channel,
+    const std::vector<std::shared_ptr<grpc::Channel>>& channels,
     std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (v1::CounterService::Stub::*prepare)(
         grpc::ClientContext*, const Request&, grpc::CompletionQueue*),
     const std::vector<Request>& requests, absl::Duration deadline = absl::Seconds(10)) {
@@ -83,12 +84,15 @@ std::vector<EndedCall<Response>> CallAtOnce(
     grpc::ClientContext context;
     std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> reader;
   };
-  v1::CounterService::Stub stub(channel);
+  std::vector<std::unique_ptr<v1::CounterService::Stub>> stubs;
+  for (const auto& channel : channels)
+    stubs.push_back(std::make_unique<v1::CounterService::Stub>(channel));
   grpc::CompletionQueue queue;
   std::vector<Call> calls(requests.size());
   std::vector<EndedCall<Response>> ended(requests.size());
   const absl::Time start = absl::Now();
   for (size_t i = 0; i < requests.size(); ++i) {
+    v1::CounterService::Stub& stub = *stubs[i % stubs.size()];
     calls[i].context.set_deadline(absl::ToChronoTime(start + deadline));
     calls[i].reader = (stub.*prepare)(&calls[i].context, requests[i], &queue);
     calls[i].reader->StartCall();
@@ -107,6 +111,16 @@ std::vector<EndedCall<Response>> CallAtOnce(
     ended[i].not_applied = outcome != trailers.end() && outcome->second == "not-applied";
   }
   return ended;
+}
+// The same through one channel.
+template <class Request, class Response>
+std::vector<EndedCall<Response>> CallAtOnce(
+    const std::shared_ptr<grpc::Channel>& channel,
+    std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (v1::CounterService::Stub::*prepare)(
+        grpc::ClientContext*, const Request&, grpc::CompletionQueue*),
+    const std::vector<Request>& requests, absl::Duration deadline = absl::Seconds(10)) {
+  return CallAtOnce(std::vector<std::shared_ptr<grpc::Channel>>{channel}, prepare, requests,
+                    deadline);
 }
 
 }  // namespace counter::testing

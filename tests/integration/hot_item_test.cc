@@ -1,51 +1,28 @@
-// Many callers, one item: K13, K27 and K28 of the fault list.
-#include <algorithm>
+// Many callers, one item: K13, K27 and K28 of the fault list, on the embedded store. On PostgreSQL:
+// postgres_race_test.
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <thread>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "tests/integration/fixture.h"
-#include "tests/support/test_settings.h"
+#include "tests/integration/hot_item_cases.h"
 #include "tests/support/workers.h"
 
 namespace counter::testing {
 namespace {
 
-using Stub = v1::CounterService::Stub;
 using client::Action;
-using client::Mutation;
 
 TEST_CASE("500 users who like one item at once are counted once each") {
   auto server = StartServer();
-  std::vector<v1::LikeRequest> requests;
-  for (int64_t user = 1; user <= 500; ++user) requests.push_back(LikeRequestOf(user, Post(1)));
-  const auto ended = CallAtOnce(ChannelTo(*server), &Stub::PrepareAsyncLike, requests);
-  for (const auto& call : ended) {
-    INFO(call.status.error_message());
-    REQUIRE(call.status.ok());
-    REQUIRE(call.response.status() == v1::LIKE_STATUS_LIKED);
-    REQUIRE(call.response.count() >= 1);
-    REQUIRE(call.response.count() <= 500);
-  }
-  CHECK(StrongCount(ConnectTo(*server), Post(1)) == 500);
+  LikeByManyUsersAtOnce({server.get()}, Post(1));
   StopServer(*server);
   RequireSoundStore(*server);
 }
 
 TEST_CASE("500 equal likes at once: one made it, all answer a count that includes it") {
   auto server = StartServer();
-  const std::vector<v1::LikeRequest> requests(500, LikeRequestOf(7, Post(1)));
-  const auto ended = CallAtOnce(ChannelTo(*server), &Stub::PrepareAsyncLike, requests);
-  int made = 0;
-  for (const auto& call : ended) {
-    INFO(call.status.error_message());
-    REQUIRE(call.status.ok());
-    REQUIRE(call.response.count() == 1);
-    if (call.response.status() == v1::LIKE_STATUS_LIKED) ++made;
-  }
-  CHECK(made == 1);
+  LikeEquallyAtOnce({server.get()}, Post(1));
   StopServer(*server);
   RequireSoundStore(*server);
 }
@@ -109,35 +86,7 @@ TEST_CASE("An unlike of what was never liked changes nothing") {
 
 TEST_CASE("64 unlikes of one like at once: one UNLIKED, and no reading below zero at any time") {
   auto server = StartServer();
-  const Client client = ConnectTo(*server);
-  std::atomic<bool> done = false;
-  std::atomic<int> below_zero = 0;
-  std::atomic<int> readings = 0;
-  std::jthread reader([&] {
-    for (int i = 0; !done; ++i) {
-      const auto strong = i % 2 == 0 ? client::Consistency::kStrong : client::Consistency::kCached;
-      const auto count = client.Count(Post(1), {.consistency = strong});
-      if (count.ok() && (count->count.count < 0 || count->count.count > 1)) ++below_zero;
-      ++readings;
-    }
-  });
-  const int rounds = Sized(20, 500);
-  for (int round = 0; round < rounds; ++round) {
-    REQUIRE(client.Like(1, Post(1)).value().changed);
-    const std::vector<v1::UnlikeRequest> requests(64, UnlikeRequestOf(1, Post(1)));
-    const auto ended = CallAtOnce(ChannelTo(*server), &Stub::PrepareAsyncUnlike, requests);
-    int made = 0;
-    for (const auto& call : ended) {
-      REQUIRE(call.status.ok());
-      REQUIRE(call.response.count() == 0);
-      if (call.response.status() == v1::UNLIKE_STATUS_UNLIKED) ++made;
-    }
-    REQUIRE(made == 1);
-  }
-  done = true;
-  reader.join();
-  CHECK(below_zero == 0);
-  CHECK(readings > 0);
+  UnlikeEquallyAtOnce({server.get()}, Post(1));
   StopServer(*server);
   RequireSoundStore(*server);
 }

@@ -51,7 +51,7 @@ std::string MigratedDatabase(PostgresServer& server) {
   });
   INFO(copied.status());
   REQUIRE(in_time);
-  const std::string url = server.Url(name);
+  std::string url = server.Url(name);
   // Another store, not the same one.
   REQUIRE(server.Psql(url, "UPDATE store_identity SET store_id = md5(random()::text)").ok());
   return url;
@@ -119,6 +119,42 @@ std::vector<AuditFinding> Findings(LikeStore& store) {
 void RequireSound(LikeStore& store, const PostgresServer& server) {
   CHECK(Findings(store).empty());
   CHECK(BadWords(server) == "");
+}
+
+Process CauseDeadlock(const PostgresServer& server, const std::string& url, int64_t first,
+                      int64_t second) {
+  const auto ask = [&](const std::string& sql) {
+    const auto answer = server.Psql(url, sql);
+    INFO(answer.status());
+    REQUIRE(answer.ok());
+    return *answer;
+  };
+  ask(absl::StrCat("ALTER DATABASE ", ask("SELECT current_database()"),
+                   " SET deadlock_timeout = '200ms'"));
+  auto psql = server.PsqlProcess(
+      url, absl::StrCat(
+               "SET deadlock_timeout = '60s'; BEGIN; SELECT FROM counters WHERE item_id = ", second,
+               " FOR UPDATE; DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_stat_activity "
+               "WHERE datname = current_database() AND wait_event_type = 'Lock') LOOP "
+               "PERFORM pg_sleep(0.01), pg_stat_clear_snapshot(); END LOOP; END $$; "
+               "SELECT FROM counters WHERE item_id = ",
+               first, " FOR UPDATE; SELECT pg_sleep(0.3); COMMIT"));
+  REQUIRE(psql.ok());
+  REQUIRE(Eventually(absl::Seconds(20), [&] {
+    return ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+               "wait_event = 'PgSleep'") == "1";
+  }));
+  return *std::move(psql);
+}
+
+std::pair<int64_t, int64_t> PostsOfOneLane() {
+  const auto lane = [](int64_t post) {
+    const int lanes = postgres::StoreOptions().lanes;
+    return BucketOf({kPost, post}) * lanes / kBuckets;
+  };
+  std::pair<int64_t, int64_t> posts = {10, 11};
+  while (lane(posts.second) != lane(posts.first)) ++posts.second;
+  return posts;
 }
 
 std::string BadWords(const PostgresServer& server) {

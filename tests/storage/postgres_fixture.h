@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -15,6 +16,7 @@
 #include "storage/like_store.h"
 #include "storage/postgres/store.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/process.h"
 
 namespace counter::testing {
 
@@ -55,6 +57,15 @@ void RequireSound(LikeStore& store, const PostgresServer& server);
 
 // Audits everything; the findings.
 std::vector<AuditFinding> Findings(LikeStore& store);
+
+// psql that takes the counter of `second`, waits until somebody waits for it, and then asks for
+// that of `first`. A unit that holds `first` meanwhile and asks for `second` is in a deadlock, and
+// its victim, after 200 ms: connections that are made after this was called have so much patience.
+// Both items must have been liked. Ends the case unless psql holds `second` when this returns.
+Process CauseDeadlock(const PostgresServer& server, const std::string& url, int64_t first,
+                      int64_t second);
+// Two posts that each server writes in one statement, if they come together: they have one lane.
+std::pair<int64_t, int64_t> PostsOfOneLane();
 
 // The worst things that a server's log may say of us: "" if it says none of them. Deadlocks, rows
 // touched twice (21000), bad bytes (22021), missing statements (26000).

@@ -11,7 +11,7 @@
 #include "base/task.h"
 #include "tests/storage/postgres_fixture.h"
 #include "tests/storage/postgres_load.h"
-#include "tests/support/eventually.h"
+#include "tests/support/process.h"
 #include "tests/support/test_settings.h"
 #include "tests/support/workers.h"
 
@@ -182,35 +182,14 @@ TEST_CASE("two servers on few users and items obey section 3, whoever asks and i
 TEST_CASE("K14: a deadlock that somebody else causes is tried again and the caller sees OK") {
   const std::string url = MigratedDatabase();
   const auto store = OpenTestStore(url);
-  std::vector<Mutation> both = {LikeOf(1, 10), LikeOf(1, 11)};
-  while (BucketOf(both[1].item) * 2 / kBuckets != BucketOf(both[0].item) * 2 / kBuckets)
-    ++both[1].item.id;
-  for (const auto& result : BlockingWait(store->Apply(both, Within(absl::Seconds(20)))))
+  const auto [first, second] = PostsOfOneLane();
+  for (const auto& result :
+       BlockingWait(store->Apply({LikeOf(1, first), LikeOf(1, second)}, Within(absl::Seconds(20)))))
     REQUIRE(result.ok());
-  // It takes the second counter, waits until the store waits for it while holding the first, and
-  // asks for the first. Its own patience with deadlocks is longer, so that the store is the victim.
-  const std::string item0 = absl::StrCat(both[0].item.id);
-  const std::string item1 = absl::StrCat(both[1].item.id);
-  Ask(url, "ALTER DATABASE " + Ask(url, "SELECT current_database()") +
-               " SET deadlock_timeout = '200ms'");
+  const Process psql = CauseDeadlock(SharedPostgres(), url, first, second);
   const auto again = OpenTestStore(url);
-  auto psql = SharedPostgres().PsqlProcess(
-      url, absl::StrCat(
-               "SET deadlock_timeout = '60s'; BEGIN; SELECT FROM counters WHERE item_id = ", item1,
-               " FOR UPDATE; DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM pg_stat_activity "
-               "WHERE datname = current_database() AND wait_event_type = 'Lock') LOOP "
-               "PERFORM pg_sleep(0.01), pg_stat_clear_snapshot(); END LOOP; END $$; "
-               "SELECT FROM counters WHERE item_id = ",
-               item0, " FOR UPDATE; SELECT pg_sleep(0.3); COMMIT"));
-  REQUIRE(psql.ok());
-  REQUIRE(Eventually(absl::Seconds(20), [&] {
-    return Ask(url,
-               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
-               "wait_event = 'PgSleep'") == "1";
-  }));
-  const std::vector<Mutation> likes = {{{2}, both[0].item, Action::kLike},
-                                       {{2}, both[1].item, Action::kLike}};
-  for (const auto& result : BlockingWait(again->Apply(likes, Within(absl::Seconds(20))))) {
+  for (const auto& result : BlockingWait(
+           again->Apply({LikeOf(2, first), LikeOf(2, second)}, Within(absl::Seconds(20))))) {
     INFO(result.status());
     CHECK(result.ok());
     CHECK(result->count == 2);

@@ -1,0 +1,185 @@
+// A bad line between a server and PostgreSQL: known faults K11, where it is narrow, and K18, where
+// answers to commits are lost.
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/error.h"
+#include "tests/integration/full_stack.h"
+#include "tests/integration/served_store.h"
+#include "tests/storage/postgres_load.h"
+#include "tests/storage/postgres_proxy.h"
+#include "tests/support/eventually.h"
+#include "tests/support/test_settings.h"
+#include "tests/support/workers.h"
+
+namespace counter::testing {
+namespace {
+
+// One more server of a stack, on a line of its own to the stack's PostgreSQL.
+struct ServerOnLine {
+  ServerOnLine(const FullStack& stack, const PostgresProxy::Options& options)
+      : proxy(stack.postgres(), options),
+        server(stack.StartAnother(
+            {{"DATABASE_URL", UrlOf(proxy.Url(stack.Sql("SELECT current_database()")))}})),
+        client(ConnectTo(*server)) {}
+
+  PostgresProxy proxy;
+  const std::unique_ptr<CounterServer> server;
+  const Client client;
+};
+
+// Which threads of a process stand in a call that sends, by what the kernel says. Nothing that is
+// not blocked is there: a call that does not wait is over before anybody looks, nearly always.
+class SendWatch {
+ public:
+  explicit SendWatch(pid_t pid) : threads_(absl::StrCat("/proc/", pid, "/task")) {}
+
+  void Look() {
+    std::map<std::string, std::string> sending;
+    std::error_code error;
+    for (const auto& thread : std::filesystem::directory_iterator(threads_, error)) {
+      std::string call;
+      std::getline(std::ifstream(thread.path() / "syscall"), call);
+      if (!call.empty()) seen_ = true;
+      const std::string number = call.substr(0, call.find(' '));
+      // write, writev, sendto, sendmsg on x86-64.
+      if (number == "1" || number == "20" || number == "44" || number == "46")
+        sending[thread.path()] = call;
+    }
+    // At the same place with the same arguments as 10 ms ago: it waits there.
+    for (const auto& [thread, call] : sending) {
+      const auto before = sending_.find(thread);
+      if (before != sending_.end() && before->second == call) parked_ = call;
+    }
+    sending_ = std::move(sending);
+  }
+  // Whether the kernel tells at all.
+  bool seen() const { return seen_; }
+  // The call in which a thread was parked; empty if none was.
+  const std::string& parked() const { return parked_; }
+
+ private:
+  const std::string threads_;
+  std::map<std::string, std::string> sending_;
+  bool seen_ = false;
+  std::string parked_;
+};
+
+TEST_CASE(
+    "K11: with four kilobytes of room on the line, a server's large writes and reads never block "
+    "each other") {
+  FullStack stack;
+  ServerOnLine narrow(stack, {.buffer_bytes = 4096});
+  // Ten thousand rows at once, and reads of a thousand.
+  constexpr int kWriters = 10;
+  constexpr int kReaders = 2;
+  constexpr int64_t kBatch = 1000;
+  const absl::Time end = absl::Now() + Sized(absl::Seconds(2), absl::Seconds(60));
+  std::atomic<int64_t> completed = 0;
+  std::atomic<int> failed = 0;
+  std::atomic<int> working = kWriters + kReaders;
+  absl::Duration longest_stall;
+  SendWatch sends(narrow.server->process().pid());
+  std::thread watch([&] {
+    int64_t last = 0;
+    absl::Time since = absl::Now();
+    while (working == kWriters + kReaders) {
+      absl::SleepFor(absl::Milliseconds(10));
+      sends.Look();
+      const int64_t now = completed;
+      if (now != last) since = absl::Now();
+      last = now;
+      longest_stall = std::max(longest_stall, absl::Now() - since);
+    }
+  });
+  const client::ReadOptions strong = {.consistency = client::Consistency::kStrong};
+  RunWorkers(kWriters + kReaders, [&](int worker) {
+    for (int64_t round = 0; absl::Now() < end; ++round) {
+      bool ok = false;
+      if (worker < kWriters) {
+        std::vector<client::Mutation> likes;
+        for (int64_t i = 1; i <= kBatch; ++i) likes.push_back({1 + worker + round * 100, Post(i)});
+        const auto reply = narrow.client.WriteLikes(likes);
+        ok = reply.ok() && std::all_of(reply->results.begin(), reply->results.end(),
+                                       [](const auto& result) { return result.ok(); });
+      } else {
+        std::vector<client::Item> items;
+        for (int64_t i = 1; i <= kBatch; ++i) items.push_back(Post(i));
+        ok = narrow.client.Counts(items, strong).ok() &&
+             narrow.client.HasLiked(1, items, strong).ok();
+      }
+      ok ? static_cast<void>(++completed) : static_cast<void>(++failed);
+    }
+    --working;
+  });
+  watch.join();
+  WARN(completed << " calls completed, longest stall " << longest_stall);
+  CHECK(failed == 0);
+  CHECK(completed > 0);
+  CHECK(longest_stall < absl::Seconds(1) * Slowness());
+  CHECK(sends.parked() == "");
+  if (!sends.seen()) WARN("the kernel does not tell where threads stand: not looked at");
+  stack.RequireSound();
+}
+
+TEST_CASE("K18: when answers to commits are lost on the way, no caller is told a falsehood") {
+  FullStack stack;
+  ServerOnLine lossy(stack, {});
+  // The other server loses nothing, and writes what the first may not know of.
+  ServedStore stores[] = {ServedStore(lossy.client), ServedStore(stack.client(0))};
+  LoadOptions load;
+  load.threads = 8;
+  load.batch = 3;
+  load.users = 100;
+  load.items = 50;
+  constexpr int64_t kProber = 101;
+  std::vector<client::Item> items;
+  for (int64_t post = 1; post <= load.items + 1; ++post) items.push_back(Post(post));
+  // So that all counts are in the cache while their commits get lost.
+  REQUIRE(stack.client(1).Counts(items).ok());
+  BackgroundLoad loader({&stores[0], &stores[1]}, load);
+  const int losses = Sized(5, 1000);
+  int lost = 0;
+  for (; lost < losses; ++lost) {
+    lossy.proxy.SwallowAnswers(1);
+    if (!Eventually(absl::Seconds(20) * Slowness(), [&] { return lossy.proxy.swallowed() > lost; }))
+      break;
+    if (!Eventually(absl::Seconds(20) * Slowness(),
+                    [&] { return lossy.client.Like(kProber, items.back()).ok(); }))
+      break;
+  }
+  lossy.proxy.SwallowAnswers(0);
+  LoadReport report = loader.Stop();
+  WARN(report.ok << " writes, " << report.not_applied << " not applied, " << report.unknown
+                 << " unknown");
+  CHECK(lost == losses);
+  CHECK(report.ok > 0);
+  // Each loss is somebody's unknown outcome.
+  CHECK(report.unknown > 0);
+  for (const auto& [reason, count] : report.errors) {
+    INFO(count << " writes ended with " << ErrorReasonName(reason));
+    CHECK(reason == ErrorReason::kStoreUnavailable);
+  }
+  ++report.pairs[{kProber, items.back().id}].unknown_likes;
+  for (const std::string& contradiction :
+       Contradictions(report, stack.postgres(), stack.database()))
+    FAIL_CHECK(contradiction);
+  stack.RequireSound();
+  std::string differences;
+  CHECK(stack.CacheComesToEqualStore(differences));
+  INFO(differences);
+  CHECK(differences.empty());
+}
+
+}  // namespace
+}  // namespace counter::testing
