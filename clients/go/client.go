@@ -25,7 +25,7 @@ import (
 	_ "google.golang.org/grpc/health" // Lets the channel ask servers for their health.
 	"google.golang.org/grpc/metadata"
 
-	pb "example.com/counter/clients/go/counterpb"
+	pb "counter/clients/go/counterpb"
 )
 
 // Version of this client, as the user-agent tells it.

@@ -1,4 +1,4 @@
-module example.com/counter/clients/go
+module counter/clients/go
 
 go 1.19
 

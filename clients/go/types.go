@@ -3,7 +3,7 @@ package counter
 import (
 	"time"
 
-	pb "example.com/counter/clients/go/counterpb"
+	pb "counter/clients/go/counterpb"
 )
 
 // Item is a thing that can be liked.

@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	counter "example.com/counter/clients/go"
+	counter "counter/clients/go"
 )
 
 func main() {

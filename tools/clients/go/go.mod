@@ -1,5 +1,5 @@
 // What tools/generate_clients makes the Go code with; go.sum holds the checksums.
-module example.com/counter/tools/clients/go
+module counter/tools/clients/go
 
 go 1.19
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	counter "example.com/counter/clients/go"
+	counter "counter/clients/go"
 )
 
 type object map[string]any
