@@ -150,8 +150,13 @@ func (c *Client) WriteLikes(ctx context.Context, mutations []Mutation, options .
 			results.Results = append(results.Results, WriteResult{Err: decodeError(result.Error, requestID)})
 			continue
 		}
-		c.tokens.keep(mutations[i].Item, result.ConsistencyToken)
 		changed := result.Outcome == pb.Outcome_OUTCOME_LIKED || result.Outcome == pb.Outcome_OUTCOME_UNLIKED
+		if !changed && result.Outcome != pb.Outcome_OUTCOME_ALREADY_LIKED && result.Outcome != pb.Outcome_OUTCOME_NOT_LIKED {
+			results.Results = append(results.Results, WriteResult{Err: &Error{Kind: Internal, Code: 13, RequestID: requestID,
+				Message: "the server answered an outcome that this client does not know"}})
+			continue
+		}
+		c.tokens.keep(mutations[i].Item, result.ConsistencyToken)
 		results.Results = append(results.Results,
 			WriteResult{Written: Written{changed, result.Count, result.ConsistencyToken, requestID}})
 	}
@@ -170,7 +175,7 @@ func (c *Client) Count(ctx context.Context, item Item, options ...CallOption) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Count{item, reply.Count, Source(reply.Source), reply.AsOfTime.AsTime(), reply.ConsistencyToken, requestID}, nil
+	return &Count{item, reply.Count, source(reply.Source), reply.AsOfTime.AsTime(), reply.ConsistencyToken, requestID}, nil
 }
 
 // Counts tells how many users like each of up to 1000 items, which may repeat.
@@ -187,8 +192,8 @@ func (c *Client) Counts(ctx context.Context, items []Item, options ...CallOption
 	}
 	counts := &Counts{RequestID: requestID}
 	for _, count := range reply.Counts {
-		counts.Counts = append(counts.Counts, Count{Item{count.Item.ItemType, count.Item.ItemId}, count.Count,
-			Source(count.Source), count.AsOfTime.AsTime(), count.ConsistencyToken, requestID})
+		counts.Counts = append(counts.Counts, Count{Item{count.Item.GetItemType(), count.Item.GetItemId()}, count.Count,
+			source(count.Source), count.AsOfTime.AsTime(), count.ConsistencyToken, requestID})
 	}
 	return counts, nil
 }
@@ -205,7 +210,7 @@ func (c *Client) HasLiked(ctx context.Context, userID int64, items []Item, optio
 	if err := checkNumber(len(reply.Liked), len(items), requestID); err != nil {
 		return nil, err
 	}
-	return &Liked{reply.Liked, Source(reply.Source), reply.AsOfTime.AsTime(), requestID}, nil
+	return &Liked{reply.Liked, source(reply.Source), reply.AsOfTime.AsTime(), requestID}, nil
 }
 
 // The options of a read of these items, with the tokens that the client has kept of them.
@@ -266,6 +271,13 @@ func checkNumber(answers, asked int, requestID string) error {
 	}
 	return &Error{Kind: Internal, Code: 13, RequestID: requestID,
 		Message: fmt.Sprintf("the server gave %d answers, not %d", answers, asked)}
+}
+
+func source(s pb.Source) Source {
+	if s < pb.Source_SOURCE_UNSPECIFIED || s > pb.Source_SOURCE_PRIMARY {
+		return SourceUnknown
+	}
+	return Source(s)
 }
 
 func encode(item Item) *pb.Item { return &pb.Item{ItemType: item.Type, ItemId: item.ID} }

@@ -40,7 +40,11 @@ const (
 )
 
 func (s Source) String() string {
-	return [...]string{"UNKNOWN", "CACHE", "REPLICA", "PRIMARY"}[s&3]
+	names := [...]string{"UNKNOWN", "CACHE", "REPLICA", "PRIMARY"}
+	if s < 0 || int(s) >= len(names) {
+		s = SourceUnknown
+	}
+	return names[s]
 }
 
 // Written is what became of a like or an unlike.

@@ -1,4 +1,6 @@
-"""Certificates: a CA of a minute's use, a server's certificate for localhost and a client's, by openssl(1)."""
+"""Certificates, by openssl(1): a CA of a minute's use; a server's certificate for localhost, one for another name, and
+a client's; and a CA that signed none of them.
+"""
 import os
 import subprocess
 
@@ -7,9 +9,11 @@ class Certificates:
     def __init__(self, folder):
         self._folder = folder
         os.makedirs(folder)
-        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
-                      "2", "-subj", "/CN=conformance ca", "-keyout", "ca.key", "-out", "ca.pem")
+        for name in ("ca", "stranger"):
+            self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+                          "2", "-subj", "/CN=conformance " + name, "-keyout", name + ".key", "-out", name + ".pem")
         for name, extension in (("server", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+                                ("elsewhere", "subjectAltName=DNS:elsewhere.test"),
                                 ("client", "subjectAltName=DNS:client.test")):
             with open(self.path(name + ".ext"), "w") as text:
                 text.write("basicConstraints=critical,CA:FALSE\nextendedKeyUsage=serverAuth,clientAuth\n"

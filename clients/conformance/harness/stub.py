@@ -19,17 +19,20 @@ _TIMEOUT_MS = {"H": 3600000, "M": 60000, "S": 1000, "m": 1, "u": 1e-3, "n": 1e-6
 class Stub:
     """answer: {"code": 14, "message": ..., "reason": ..., "retry_after_ms": ..., "not_applied": bool,
     "times": N, "hang": bool}. The first N calls (all, if absent) end so, the rest is OK; {} is OK always.
+    "replies": {"GetCount": FIELDS, ...} are the messages of calls that are OK, in place of a like's; FIELDS are
+    [number, value] pairs, a value is a number, a text or FIELDS of its own.
     """
 
-    def __init__(self, answer, tls=None, need_client_certificate=False):
+    def __init__(self, answer, tls=None, need_client_certificate=False, certificate="server"):
         self.answer = answer
         self.calls = 0
         self.metadata = {}  # Of the last call.
+        self.request = ""  # The message of the last call, a character for each byte.
         self._lock = threading.Lock()
         self._tls = None
         if tls:
             self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            self._tls.load_cert_chain(tls.path("server.pem"), tls.path("server.key"))
+            self._tls.load_cert_chain(tls.path(certificate + ".pem"), tls.path(certificate + ".key"))
             self._tls.set_alpn_protocols(["h2"])
             if need_client_certificate:
                 self._tls.verify_mode = ssl.CERT_REQUIRED
@@ -63,41 +66,48 @@ class Stub:
             with self._lock:
                 self._connections.add(connection)
             connection.sendall(http2.encode(http2.SETTINGS, 0, 0))
-            reader, paths = http2.FrameReader(from_client=True), {}
+            reader, streams = http2.FrameReader(from_client=True), {}
             while True:
                 data = connection.recv(65536)
                 if not data:
                     return
                 for frame in reader.feed(data):
-                    self._take(frame, paths, connection)
+                    self._take(frame, streams, connection)
         except OSError:
             pass  # The client has gone, or was refused by TLS.
         finally:
             _hang_up(connection)
 
-    def _take(self, frame, paths, connection):
+    def _take(self, frame, streams, connection):
         if frame.kind == http2.SETTINGS and not frame.flags & http2.ACK:
             connection.sendall(http2.encode(http2.SETTINGS, http2.ACK, 0))
         elif frame.kind == http2.PING and not frame.flags & http2.ACK:
             connection.sendall(http2.encode(http2.PING, http2.ACK, 0, frame.payload))
         if frame.headers is not None:
-            paths[frame.stream] = http2.is_call(frame)
-            if http2.is_call(frame):
+            method = dict(frame.headers)[":path"].rpartition("/")[2] if http2.is_call(frame) else None
+            streams[frame.stream] = [method, b""]
+            if method:
                 with self._lock:
                     self.calls += 1
                     self.metadata = _readable(frame.headers)
+        if frame.kind == http2.DATA and frame.stream in streams:
+            streams[frame.stream][1] += frame.payload
         if frame.kind in (http2.DATA, http2.HEADERS) and frame.flags & http2.END_STREAM:
-            connection.sendall(self._reply(frame.stream, paths.pop(frame.stream, False)))
+            method, body = streams.pop(frame.stream, [None, b""])
+            if method:
+                self.request = body[5:].decode("latin-1")  # Behind the flag and the length of gRPC's.
+            connection.sendall(self._reply(frame.stream, method))
 
-    def _reply(self, stream, is_call):
-        if not is_call:
+    def _reply(self, stream, method):
+        if not method:
             return _message(stream, _SERVING)  # And the stream stays open.
         answer = self.answer
         if answer.get("hang"):
             return b""
         if answer.get("code", 0) and self.calls <= answer.get("times", self.calls):
             return _trailers_only(stream, answer)
-        return _message(stream, _SUCCESS) + http2.encode(
+        replies = answer.get("replies", {})
+        return _message(stream, _fields(replies[method]) if method in replies else _SUCCESS) + http2.encode(
             http2.HEADERS, http2.END_HEADERS | http2.END_STREAM, stream, hpack.encode([("grpc-status", "0")]))
 
 
@@ -150,6 +160,10 @@ def _field(number, value):
         return _varint(number << 3) + _varint(value)
     data = value.encode() if isinstance(value, str) else value
     return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _fields(pairs):
+    return b"".join(_field(number, _fields(value) if isinstance(value, list) else value) for number, value in pairs)
 
 
 def detail_parts(answer):

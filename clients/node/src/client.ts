@@ -99,6 +99,8 @@ export class Client {
     const results = reply.results.map((result, i) => {
       if (result.error?.code) return decoded(result.error, requestId);
       const changed = result.outcome === pb.Outcome.LIKED || result.outcome === pb.Outcome.UNLIKED;
+      if (!changed && result.outcome !== pb.Outcome.ALREADY_LIKED && result.outcome !== pb.Outcome.NOT_LIKED)
+        return new Internal("the server answered an outcome that this client does not know", 13, requestId);
       return this.written(mutations[i]!.item, changed, result, requestId);
     });
     return { results, requestId };
@@ -127,7 +129,7 @@ export class Client {
     const [reply, requestId] = await this.call(pb.CounterService.method.batchGetCounts, request, options);
     checkNumber(reply.counts.length, items.length, requestId);
     const counts = reply.counts.map((count) =>
-      countOf({ type: count.item!.itemType, id: count.item!.itemId }, count, requestId),
+      countOf({ type: count.item?.itemType ?? "", id: count.item?.itemId ?? 0n }, count, requestId),
     );
     return { counts, requestId };
   }

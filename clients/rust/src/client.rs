@@ -118,7 +118,14 @@ impl Client {
         let decode = |(mutation, result): (&Mutation, v1::MutationResult)| match &result.error {
             Some(error) if error.code != 0 => Err(Error { request_id: id.clone(), ..Error::decoded(error) }),
             _ => {
-                let changed = matches!(result.outcome(), v1::Outcome::Liked | v1::Outcome::Unliked);
+                let changed = match result.outcome() {
+                    v1::Outcome::Liked | v1::Outcome::Unliked => true,
+                    v1::Outcome::AlreadyLiked | v1::Outcome::NotLiked => false,
+                    _ => {
+                        let message = "the server answered an outcome that this client does not know";
+                        return Err(Error { request_id: id.clone(), ..Error::new(13, message) });
+                    }
+                };
                 Ok(self.written(&mutation.item, changed, result.count, result.consistency_token, id.clone()))
             }
         };

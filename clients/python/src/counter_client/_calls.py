@@ -166,6 +166,8 @@ class Calls:
         if result.error.code:
             return errors.decoded(result.error, request_id)
         changed = result.outcome in (pb.OUTCOME_LIKED, pb.OUTCOME_UNLIKED)
+        if not changed and result.outcome not in (pb.OUTCOME_ALREADY_LIKED, pb.OUTCOME_NOT_LIKED):
+            return errors.Internal("the server answered an outcome that this client does not know", 13, request_id)
         return self._written(mutation.item, Written(changed, result.count, result.consistency_token, request_id))
 
     def _read_tokens(self, items: Iterable[Any], tokens: Sequence[str]) -> List[str]:

@@ -284,6 +284,11 @@ public final class CounterClient implements AutoCloseable {
     }
     boolean changed = result.getOutcome() == Counter.Outcome.OUTCOME_LIKED
         || result.getOutcome() == Counter.Outcome.OUTCOME_UNLIKED;
+    if (!changed && result.getOutcome() != Counter.Outcome.OUTCOME_ALREADY_LIKED
+        && result.getOutcome() != Counter.Outcome.OUTCOME_NOT_LIKED) {
+      return new WriteResults.Result(null,
+          Errors.badReply("the server answered an outcome that this client does not know", requestId));
+    }
     return new WriteResults.Result(
         written(mutation.item(), changed, result.getCount(), result.getConsistencyToken(), requestId), null);
   }
@@ -298,7 +303,7 @@ public final class CounterClient implements AutoCloseable {
 
   private static void checkNumber(int answers, int asked, String requestId) {
     if (answers != asked) {
-      throw Errors.badReply(answers, asked, requestId);
+      throw Errors.badReply("the server gave " + answers + " answers, not " + asked, requestId);
     }
   }
 

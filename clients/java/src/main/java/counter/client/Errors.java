@@ -29,9 +29,9 @@ final class Errors {
     return new CounterException.InvalidArgument(field + ": " + description, details);
   }
 
-  static CounterException badReply(int answers, int asked, String requestId) {
+  static CounterException badReply(String message, String requestId) {
     Details details = new Details(13, "", List.of(), null, null, false, requestId);
-    return new CounterException.Internal("the server gave " + answers + " answers, not " + asked, details);
+    return new CounterException.Internal(message, details);
   }
 
   static CounterException ofCall(Status status, Metadata trailers, String requestId) {
