@@ -53,6 +53,7 @@ std::string MethodOfRoute(const std::string& route) {
   static const std::map<std::string, std::string> rest = {{"POST /v1/like", "Like"},
                                                           {"DELETE /v1/like", "Unlike"},
                                                           {"POST /v1/unlike", "Unlike"},
+                                                          {"POST /v1/write_likes", "WriteLikes"},
                                                           {"GET /v1/count", "GetCount"},
                                                           {"POST /v1/counts", "BatchGetCounts"},
                                                           {"GET /v1/counts", "BatchGetCounts"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -75,8 +76,8 @@ json::array Details(const absl::Status& error) {
   return details;
 }
 
-http::Response Body(int code, absl::string_view status, absl::string_view message,
-                    json::array details) {
+std::string Body(int code, absl::string_view status, absl::string_view message,
+                 json::array details) {
   json::object error;
   error["code"] = code;
   error["status"] = View(status);
@@ -85,10 +86,14 @@ http::Response Body(int code, absl::string_view status, absl::string_view messag
   json::object body;
   body["error"] = std::move(error);
   body["detail"] = View(message);
+  return json::serialize(body);
+}
+
+http::Response JsonResponse(int status, std::string body) {
   http::Response response;
-  response.status = code;
+  response.status = status;
   response.content_type = kJsonType;
-  response.body = json::serialize(body);
+  response.body = std::move(body);
   return response;
 }
 
@@ -124,13 +129,17 @@ void AddRetryAfter(const absl::Status& error, http::Response& response) {
   response.headers.emplace_back("Retry-After", absl::StrCat(std::max<int64_t>(seconds, 1)));
 }
 
-http::Response ErrorResponse(const absl::Status& error) {
+std::string ErrorBody(const absl::Status& error) {
   const bool is_ours = ReasonOf(error) != ErrorReason::kInternal;
-  http::Response response = Body(
+  return Body(
       HttpStatusOf(error),
       absl::StatusCodeToString(is_ours ? error.code() : absl::StatusCode::kInternal),
       is_ours ? error.message() : "internal error; report it with the x-request-id of this call",
       Details(error));
+}
+
+http::Response ErrorResponse(const absl::Status& error) {
+  http::Response response = JsonResponse(HttpStatusOf(error), ErrorBody(error));
   AddRetryAfter(error, response);
   return response;
 }
@@ -142,7 +151,7 @@ http::Response RefusalResponse(int status, const std::string& why) {
   absl::Status error = MakeError(reason, why);
   MarkNotApplied(error);
   const absl::StatusCode code = status == 404 ? absl::StatusCode::kNotFound : error.code();
-  return Body(status, absl::StatusCodeToString(code), why, Details(error));
+  return JsonResponse(status, Body(status, absl::StatusCodeToString(code), why, Details(error)));
 }
 
 }  // namespace counter::rest

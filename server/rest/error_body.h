@@ -23,6 +23,9 @@ inline constexpr char kJsonType[] = "application/json";
 // INTERNAL without its text.
 http::Response ErrorResponse(const absl::Status& error);
 
+// The body alone, as it stands for one mutation of a batch.
+std::string ErrorBody(const absl::Status& error);
+
 // A refusal that no call of the API made: a path that does not exist, a body that is too large.
 http::Response RefusalResponse(int status, const std::string& why);
 

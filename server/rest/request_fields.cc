@@ -210,14 +210,52 @@ std::vector<ItemRef> RequestFields::Items(absl::string_view name) {
     }
     const json::object& object = value.get_object();
     item.type = ItemTypeOf(object, "item_type", field + ".item_type");
-    const json::value* id = object.if_contains("item_id");
-    if (id == nullptr) {
-      Add(field + ".item_id", "is missing");
-    } else {
-      item.id = IdOf(*id, field + ".item_id");
-    }
+    item.id = IdIn(object, "item_id", field);
   }
   return items;
+}
+
+int64_t RequestFields::IdIn(const json::object& object, absl::string_view name,
+                            const std::string& field) {
+  const std::string full = absl::StrCat(field, ".", name);
+  const json::value* id = object.if_contains(View(name));
+  if (id != nullptr) return IdOf(*id, full);
+  Add(full, "is missing");
+  return kNoId;
+}
+
+MutationRef RequestFields::MutationOf(const json::value& value, const std::string& field) {
+  MutationRef mutation = {kNoId, {kDefaultItemType, kNoId}, kActionLike};
+  if (!value.is_object()) {
+    Add(field, "must be an object with user_id, item_id, item_type and action");
+    return mutation;
+  }
+  const json::object& object = value.get_object();
+  mutation.user_id = IdIn(object, "user_id", field);
+  mutation.item.type = ItemTypeOf(object, "item_type", field + ".item_type");
+  mutation.item.id = IdIn(object, "item_id", field);
+  const json::value* action = object.if_contains("action");
+  if (action != nullptr && *action == "unlike") {
+    mutation.action = kActionUnlike;
+  } else if (action == nullptr || *action != "like") {
+    Add(field + ".action", "must be \"like\" or \"unlike\"");
+  }
+  return mutation;
+}
+
+std::vector<MutationFields> RequestFields::Mutations(absl::string_view name) {
+  std::vector<MutationFields> mutations;
+  const json::array* array = ArrayOf(name);
+  if (array == nullptr) return mutations;
+  mutations.reserve(array->size());
+  // What is wrong with a mutation is not wrong with the request.
+  std::vector<FieldViolation> of_request = std::exchange(violations_, {});
+  for (const json::value& value : *array) {
+    MutationRef mutation = MutationOf(value, absl::StrCat(name, "[", mutations.size(), "]"));
+    mutations.push_back({std::move(mutation), std::exchange(violations_, {})});
+  }
+  violations_ = std::move(of_request);
+  return mutations;
 }
 
 }  // namespace counter::rest

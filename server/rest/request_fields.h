@@ -29,6 +29,15 @@ namespace counter::rest {
 // How deep arrays and objects of a body may lie in each other.
 inline constexpr size_t kJsonDepthMax = 16;
 inline constexpr char kDefaultItemType[] = "post";
+// The numbers of counter.v1.Action, which MutationRef has.
+inline constexpr int kActionLike = 1;
+inline constexpr int kActionUnlike = 2;
+
+// A mutation of a batch and what is wrong with it: it is refused alone.
+struct MutationFields {
+  MutationRef mutation;
+  std::vector<FieldViolation> violations;
+};
 
 class RequestFields {
  public:
@@ -45,6 +54,9 @@ class RequestFields {
   std::vector<int64_t> Ids(absl::string_view name);
   // Required; objects with item_id and item_type, at most kBatchItemsMax. JSON only.
   std::vector<ItemRef> Items(absl::string_view name);
+  // Required; objects with user_id, item_id, item_type and action ("like" or "unlike"), at most
+  // kBatchItemsMax. What is wrong with one is in its own violations. JSON only.
+  std::vector<MutationFields> Mutations(absl::string_view name);
 
   const std::vector<FieldViolation>& violations() const { return violations_; }
 
@@ -54,8 +66,11 @@ class RequestFields {
   bool FitsBatch(absl::string_view field, size_t size);
   int64_t IdOf(const boost::json::value& value, const std::string& field);
   int64_t IdOf(absl::string_view text, const std::string& field);
+  // A required member of an object that is `field` of the request.
+  int64_t IdIn(const boost::json::object& object, absl::string_view name, const std::string& field);
   std::string ItemTypeOf(const boost::json::object& object, absl::string_view name,
                          const std::string& field);
+  MutationRef MutationOf(const boost::json::value& value, const std::string& field);
   const boost::json::value* Find(absl::string_view name) const;
   // The array of that name; null, with a violation, if there is none or it is too long.
   const boost::json::array* ArrayOf(absl::string_view name);

@@ -113,6 +113,35 @@ TEST_CASE("items name what is wrong with each of them") {
   CHECK(fields.violations()[2].field == "items[3].item_id");
 }
 
+TEST_CASE("what is wrong with a mutation is its own, and not the request's") {
+  RequestFields fields = RequestFields::FromJson(
+      R"({"mutations": [{"user_id": 1, "item_id": "2", "item_type": "reel", "action": "unlike"},
+                        {"user_id": 0, "action": "LIKE"}, 7,
+                        {"user_id": 3, "item_id": 4, "action": "like"}]})");
+  const std::vector<MutationFields> mutations = fields.Mutations("mutations");
+  CHECK(fields.violations().empty());
+  REQUIRE(mutations.size() == 4);
+  CHECK(mutations[0].violations.empty());
+  CHECK(mutations[0].mutation.user_id == 1);
+  CHECK(mutations[0].mutation.item.id == 2);
+  CHECK(mutations[0].mutation.item.type == "reel");
+  CHECK(mutations[0].mutation.action == kActionUnlike);
+  REQUIRE(mutations[1].violations.size() == 3);
+  CHECK(mutations[1].violations[0].field == "mutations[1].user_id");
+  CHECK(mutations[1].violations[1].field == "mutations[1].item_id");
+  CHECK(mutations[1].violations[2].field == "mutations[1].action");
+  REQUIRE(mutations[2].violations.size() == 1);
+  CHECK(mutations[2].violations[0].field == "mutations[2]");
+  CHECK(mutations[3].violations.empty());
+  CHECK(mutations[3].mutation.item.type == "post");
+  CHECK(mutations[3].mutation.action == kActionLike);
+  for (const char* body : {"{}", R"({"mutations": 1})", "x"}) {
+    RequestFields bad = RequestFields::FromJson(body);
+    CHECK(bad.Mutations("mutations").empty());
+    CHECK(bad.violations().size() == 1);
+  }
+}
+
 TEST_CASE("a query is decoded once, and what is no escape stays as it is") {
   CHECK(DecodeQueryText("a+b%20c%3Ad") == "a b c:d");
   CHECK(DecodeQueryText("%s%n%b%") == "%s%n%b%");

@@ -16,7 +16,9 @@
 namespace counter::rest {
 namespace {
 
+// Routes that charge the rate limit.
 constexpr char kLikeRoute[] = "POST /v1/like";
+constexpr char kWriteLikesRoute[] = "POST /v1/write_likes";
 
 // A browser sends other types to any server without asking it first.
 bool IsJson(const http::Request& request) {
@@ -42,6 +44,22 @@ http::Response Ok(std::string body) {
 std::string WriteBody(const char* status, int64_t count, bool liked) {
   return absl::StrCat("{\"status\":\"", status, "\",\"count\":", count,
                       ",\"user_liked\":", liked ? "true" : "false", "}");
+}
+
+std::string LikedAnswerBody(const WriteAnswer& answer) {
+  return WriteBody(answer.changed ? "liked" : "already_liked", answer.count, true);
+}
+
+std::string UnlikedAnswerBody(const WriteAnswer& answer) {
+  return WriteBody(answer.changed ? "unliked" : "not_liked", answer.count, false);
+}
+
+using WriteAnswers = absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>;
+
+// What became of one mutation of a batch, as the call for it alone would say it.
+std::string ResultBody(bool is_like, const absl::StatusOr<WriteAnswer>& answer) {
+  if (!answer.ok()) return ErrorBody(answer.status());
+  return is_like ? LikedAnswerBody(*answer) : UnlikedAnswerBody(*answer);
 }
 
 std::string TimeText(absl::Time time) {
@@ -92,6 +110,7 @@ void RestApi::Register(http::HttpServer& server) {
   add("POST", "/v1/like", kLikeRoute, &RestApi::Like);
   add("DELETE", "/v1/like", "DELETE /v1/like", &RestApi::Unlike);
   add("POST", "/v1/unlike", "POST /v1/unlike", &RestApi::Unlike);
+  add("POST", "/v1/write_likes", kWriteLikesRoute, &RestApi::WriteLikes);
   add("GET", "/v1/count", "GET /v1/count", &RestApi::Count);
   add("POST", "/v1/counts", "POST /v1/counts", &RestApi::Counts);
   add("GET", "/v1/counts", "GET /v1/counts", &RestApi::Counts);
@@ -113,7 +132,8 @@ Task<http::Response> RestApi::Run(const char* name, Method method, const http::R
     if (status.ok()) response = Ok(*std::move(body));
   }
   if (!status.ok()) response = ErrorResponse(status);
-  if (absl::string_view(name) == kLikeRoute) AddRateLimit(status, response);
+  const absl::string_view route = name;
+  if (route == kLikeRoute || route == kWriteLikesRoute) AddRateLimit(status, response);
   call.Finish(response, status);
   co_return response;
 }
@@ -131,9 +151,8 @@ void RestApi::AddRateLimit(const absl::Status& status, http::Response& response)
       absl::StrCat("\"likes\";r=0;t=", absl::ToInt64Seconds(absl::Ceil(after, absl::Seconds(1)))));
 }
 
-absl::Status RestApi::Check(const RequestFields& fields,
+absl::Status RestApi::Check(std::vector<FieldViolation> violations,
                             const std::vector<NamedType>& types) const {
-  std::vector<FieldViolation> violations = fields.violations();
   RequestCheck check(options_.item_types);
   for (const NamedType& named : types) check.ItemAt(named.field, {named.type, 1});
   if (!check.ok()) {
@@ -153,30 +172,61 @@ Task<RestApi::Body> RestApi::Like(const http::Request& request, const CallLimits
   RequestFields fields = FieldsOf(request);
   const int64_t user_id = fields.Id("user_id");
   const ItemRef item = {fields.ItemType("item_type"), fields.Id("item_id")};
-  const absl::Status checked = Check(fields, {{"", item.type}});
+  const absl::Status checked = Check(fields.violations(), {{"", item.type}});
   if (!checked.ok()) co_return checked;
   Task<absl::StatusOr<WriteAnswer>> like = service_.Like(user_id, item, limits);
   const absl::StatusOr<WriteAnswer> answer = co_await std::move(like);
   if (!answer.ok()) co_return answer.status();
-  co_return WriteBody(answer->changed ? "liked" : "already_liked", answer->count, true);
+  co_return LikedAnswerBody(*answer);
 }
 
 Task<RestApi::Body> RestApi::Unlike(const http::Request& request, const CallLimits& limits) {
   RequestFields fields = FieldsOf(request);
   const int64_t user_id = fields.Id("user_id");
   const ItemRef item = {fields.ItemType("item_type"), fields.Id("item_id")};
-  const absl::Status checked = Check(fields, {{"", item.type}});
+  const absl::Status checked = Check(fields.violations(), {{"", item.type}});
   if (!checked.ok()) co_return checked;
   Task<absl::StatusOr<WriteAnswer>> unlike = service_.Unlike(user_id, item, limits);
   const absl::StatusOr<WriteAnswer> answer = co_await std::move(unlike);
   if (!answer.ok()) co_return answer.status();
-  co_return WriteBody(answer->changed ? "unliked" : "not_liked", answer->count, false);
+  co_return UnlikedAnswerBody(*answer);
+}
+
+// A mutation that is wrong is refused alone, and here, where its fields have the names of REST; the
+// service sees the others in their order.
+Task<RestApi::Body> RestApi::WriteLikes(const http::Request& request, const CallLimits& limits) {
+  RequestFields fields = FieldsOf(request);
+  const std::vector<MutationFields> mutations = fields.Mutations("mutations");
+  const absl::Status checked = Check(fields.violations(), {});
+  if (!checked.ok()) co_return checked;
+  std::vector<absl::Status> refused;
+  std::vector<MutationRef> good;
+  refused.reserve(mutations.size());
+  for (const MutationFields& mutation : mutations) {
+    const std::string field = absl::StrCat("mutations[", refused.size(), "]");
+    refused.push_back(Check(mutation.violations, {{field, mutation.mutation.item.type}}));
+    if (refused.back().ok()) good.push_back(mutation.mutation);
+  }
+  Task<WriteAnswers> write = service_.WriteLikes(good, limits);
+  const WriteAnswers answers = co_await std::move(write);
+  if (!answers.ok()) co_return answers.status();
+  std::string body = "{\"results\":[";
+  for (size_t i = 0, next = 0; i < refused.size(); ++i) {
+    if (i > 0) body += ',';
+    if (refused[i].ok()) {
+      const absl::StatusOr<WriteAnswer>& answer = (*answers)[next];
+      body += ResultBody(good[next++].action == kActionLike, answer);
+    } else {
+      body += ErrorBody(refused[i]);
+    }
+  }
+  co_return absl::StrCat(body, "]}");
 }
 
 Task<RestApi::Body> RestApi::Count(const http::Request& request, const CallLimits& limits) {
   RequestFields fields = FieldsOf(request);
   const ItemRef item = {fields.ItemType("item_type"), fields.Id("item_id")};
-  const absl::Status checked = Check(fields, {{"", item.type}});
+  const absl::Status checked = Check(fields.violations(), {{"", item.type}});
   if (!checked.ok()) co_return checked;
   CountsRequest read;
   read.single = true;
@@ -204,7 +254,7 @@ Task<RestApi::Body> RestApi::Counts(const http::Request& request, const CallLimi
       types.push_back({absl::StrCat("items[", i, "]"), items[i].type});
     }
   }
-  const absl::Status checked = Check(fields, types);
+  const absl::Status checked = Check(fields.violations(), types);
   if (!checked.ok()) co_return checked;
   CountsRequest read;
   read.items = items;
@@ -220,7 +270,7 @@ Task<RestApi::Body> RestApi::HasLiked(const http::Request& request, const CallLi
   read.user_id = fields.Id("user_id");
   const std::string type = fields.ItemType("item_type");
   read.items = ItemsOf(type, fields.Ids("item_ids"));
-  const absl::Status checked = Check(fields, {{"", type}});
+  const absl::Status checked = Check(fields.violations(), {{"", type}});
   if (!checked.ok()) co_return checked;
   const std::vector<ItemRef> items = read.items;
   Task<absl::StatusOr<LikedAnswer>> has_liked = service_.HasLiked(std::move(read), limits);

@@ -2,6 +2,9 @@
 //
 //   POST   /v1/like        {user_id, item_id, item_type}      -> {status, count, user_liked}
 //   DELETE /v1/like, POST /v1/unlike                             likewise
+//   POST   /v1/write_likes {mutations: [{user_id, item_id, item_type, action}]}
+//                                                                -> {results: [a body as of
+//                                                                   /v1/like, or of its error]}
 //   GET    /v1/count       ?item_id=&item_type=               -> {item_id, item_type, count,
 //   cached,
 //                                                                 as_of}
@@ -61,6 +64,7 @@ class RestApi {
 
   Task<Body> Like(const http::Request& request, const CallLimits& limits);
   Task<Body> Unlike(const http::Request& request, const CallLimits& limits);
+  Task<Body> WriteLikes(const http::Request& request, const CallLimits& limits);
   Task<Body> Count(const http::Request& request, const CallLimits& limits);
   Task<Body> Counts(const http::Request& request, const CallLimits& limits);
   Task<Body> HasLiked(const http::Request& request, const CallLimits& limits);
@@ -71,7 +75,8 @@ class RestApi {
     std::string field;
     std::string type;
   };
-  absl::Status Check(const RequestFields& fields, const std::vector<NamedType>& types) const;
+  absl::Status Check(std::vector<FieldViolation> violations,
+                     const std::vector<NamedType>& types) const;
   void AddRateLimit(const absl::Status& status, http::Response& response) const;
 
   CounterService& service_;

@@ -72,6 +72,15 @@ std::set<std::string> FieldsOf(const HttpClient::Answer& answer) {
 
 using Fields = std::set<std::string>;
 
+// One mutation of /v1/write_likes.
+json::object MutationOf(int64_t user, int64_t item, const char* action) {
+  return {{"user_id", user}, {"item_id", item}, {"action", action}};
+}
+
+std::string Mutations(const json::array& mutations) {
+  return json::serialize(json::object{{"mutations", mutations}});
+}
+
 TEST_CASE("numbers are exact to 2^63-1 in both directions, and ids may be strings") {
   auto server = StartServer();
   HttpClient client(server->http_port());
@@ -157,6 +166,10 @@ TEST_CASE("K30: a hostile item type is refused on every route, and nothing else 
     CHECK(FieldsOf(client.Post("/v1/has_liked", ids)) == Fields{"item_type"});
     CHECK(FieldsOf(client.Get("/v1/has_liked?user_id=1&item_ids=1&item_type=" + in_query)) ==
           Fields{"item_type"});
+    json::object mutation = MutationOf(1, 1, "like");
+    mutation["item_type"] = json::string(type);
+    const HttpClient::Answer written = client.Post("/v1/write_likes", Mutations({mutation}));
+    CHECK(absl::StrContains(written.body, "mutations[0].item_type"));
   }
   CHECK(StrongCount(ConnectTo(*server), Post(1)) == 1);
   StopServer(*server);
@@ -192,6 +205,59 @@ TEST_CASE("K31: batches of 0, 1, the cap, one more and a million ids") {
   CHECK(ReasonOf(million) == "INVALID_REQUEST");
   CHECK(server->process().ResidentBytes() - before < (32 << 20));
   CHECK(FieldsOf(liked("1,2,0,4")) == Fields{"item_ids[2]"});
+}
+
+TEST_CASE("write_likes refuses a wrong mutation alone, as the call for it alone would") {
+  auto server = StartServer({{"RATE_LIMIT_REQUESTS", "3"}});
+  HttpClient client(server->http_port());
+  const HttpClient::Answer answer = client.Post(
+      "/v1/write_likes",
+      Mutations({MutationOf(1, 7, "like"), MutationOf(0, 7, "like"), 5, MutationOf(1, 7, "like"),
+                 MutationOf(2, 7, "like"), MutationOf(1, 8, "like"), MutationOf(1, 9, "like"),
+                 MutationOf(2, 7, "unlike"), MutationOf(3, 7, "LIKE"),
+                 json::object{{"user_id", 3}, {"item_id", 7}, {"item_type", "video"}}}));
+  CAPTURE(answer.body);
+  REQUIRE(answer.status == 200);
+  CHECK(answer.Header("ratelimit-policy") == "\"likes\";q=3;w=60");
+  const json::value body = json::parse(answer.body);
+  const json::array& results = body.at("results").as_array();
+  REQUIRE(results.size() == 10);
+  const auto status = [&](int i) { return json::value_to<std::string>(results[i].at("status")); };
+  CHECK(status(0) == "liked");
+  CHECK(status(3) == "already_liked");
+  CHECK(status(4) == "liked");
+  CHECK(status(5) == "liked");
+  CHECK(status(7) == "unliked");
+  CHECK(results[7].at("user_liked") == false);
+  const auto fields = [&](int i) {
+    return FieldsOf({static_cast<int>(results[i].at("error").at("code").as_int64()),
+                     {{"content-type", "application/json"}},
+                     json::serialize(results[i])});
+  };
+  CHECK(fields(1) == Fields{"mutations[1].user_id"});
+  CHECK(fields(2) == Fields{"mutations[2]"});
+  CHECK(fields(8) == Fields{"mutations[8].action"});
+  CHECK(fields(9) == Fields{"mutations[9].action", "mutations[9].item_type"});
+  CHECK(results[6].at("error").at("code") == 429);
+  CHECK(results[6].at("error").at("details").as_array().size() == 3);
+  const Client grpc = ConnectTo(*server);
+  CHECK(StrongCount(grpc, Post(7)) == 1);
+  CHECK(StrongCount(grpc, Post(9)) == 0);
+}
+
+TEST_CASE("write_likes takes 1000 mutations, and one more is refused whole") {
+  auto server = StartServer({{"RATE_LIMIT_REQUESTS", "0"}});
+  HttpClient client(server->http_port());
+  json::array mutations;
+  for (int64_t user = 1; user <= 1000; ++user) mutations.push_back(MutationOf(user, 1, "like"));
+  const HttpClient::Answer fits = client.Post("/v1/write_likes", Mutations(mutations));
+  REQUIRE(fits.status == 200);
+  CHECK(json::parse(fits.body).at("results").as_array().size() == 1000);
+  mutations.push_back(MutationOf(1001, 1, "like"));
+  const HttpClient::Answer above = client.Post("/v1/write_likes", Mutations(mutations));
+  CHECK(FieldsOf(above) == Fields{"mutations"});
+  CHECK(absl::StrContains(above.body, "at most 1000"));
+  CHECK(StrongCount(ConnectTo(*server), Post(1)) == 1000);
 }
 
 TEST_CASE("a body must be JSON, say so, fit, and not be deep") {
