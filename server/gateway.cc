@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
+#include "server/connect/connect_message.h"
 #include "server/item_types.h"
 #include "server/pages/pages.h"
 #include "server/rest/error_body.h"
@@ -20,13 +22,20 @@ namespace {
 
 constexpr size_t kBodyBytesMax = 256 << 10;
 
+constexpr absl::string_view kConnectPaths = "/counter.v1.CounterService/";
+
+http::Response Refusal(const std::string& path, int status, const std::string& why) {
+  if (status == 413 && absl::StartsWith(path, kConnectPaths)) return ConnectTooLarge(why);
+  return rest::RefusalResponse(status, why);
+}
+
 http::HttpServer::Options ServerOptions(const Config& config, http::Observer observer) {
   http::HttpServer::Options options;
   options.host = config.http_listen->host;
   options.port = config.http_listen->port;
   options.connections_max = config.http_connections_max;
   options.body_bytes_max = kBodyBytesMax;
-  options.refusal = rest::RefusalResponse;
+  options.refusal = Refusal;
   options.observer = std::move(observer);
   return options;
 }
@@ -49,7 +58,6 @@ std::string SwaggerUiDir(const Config& config) {
 
 // Which method of the service a route of REST or Connect is.
 std::string MethodOfRoute(const std::string& route) {
-  constexpr absl::string_view kConnect = "/counter.v1.CounterService/";
   static const std::map<std::string, std::string> rest = {{"POST /v1/like", "Like"},
                                                           {"DELETE /v1/like", "Unlike"},
                                                           {"POST /v1/unlike", "Unlike"},
@@ -59,8 +67,8 @@ std::string MethodOfRoute(const std::string& route) {
                                                           {"GET /v1/counts", "BatchGetCounts"},
                                                           {"POST /v1/has_liked", "HasLiked"},
                                                           {"GET /v1/has_liked", "HasLiked"}};
-  const size_t connect = route.find(std::string(kConnect));
-  if (connect != std::string::npos) return route.substr(connect + kConnect.size());
+  const size_t connect = route.find(std::string(kConnectPaths));
+  if (connect != std::string::npos) return route.substr(connect + kConnectPaths.size());
   const auto found = rest.find(route);
   return found == rest.end() ? std::string() : found->second;
 }

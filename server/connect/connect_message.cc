@@ -186,4 +186,14 @@ http::Response ConnectRefusal(const absl::Status& error) {
   return response;
 }
 
+http::Response ConnectTooLarge(const std::string& why) {
+  http::Response response;
+  // The protocol's 429 for this code would tell caches and proxies of a limit of rate.
+  response.status = 413;
+  response.content_type = rest::kJsonType;
+  response.body = json::serialize(json::object{{"code", "resource_exhausted"}, {"message", why}});
+  response.headers.emplace_back("Trailer-Outcome", kOutcomeNotApplied);
+  return response;
+}
+
 }  // namespace counter

@@ -36,6 +36,10 @@ http::Response ConnectError(const absl::Status& error);
 // What answers an error of ReadConnectMessage: 415 for what is no call, else as ConnectError.
 http::Response ConnectRefusal(const absl::Status& error);
 
+// A request to a method that was too large to be read: gRPC's resource_exhausted, as Connect says
+// it.
+http::Response ConnectTooLarge(const std::string& why);
+
 }  // namespace counter
 
 #endif  // COUNTER_SERVER_CONNECT_CONNECT_MESSAGE_H_

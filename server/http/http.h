@@ -59,8 +59,9 @@ inline Handler Immediately(std::function<Response(const Request&)> answer) {
 }
 
 // What the server itself has to say about a request that reached no handler: 400, 404, 405, 413,
-// 431. Pure.
-using Refusal = std::function<Response(int status, const std::string& why)>;
+// 431, 503. `path` is empty if the request did not come so far. Pure.
+using Refusal =
+    std::function<Response(const std::string& path, int status, const std::string& why)>;
 
 // Told of every response before it is sent. `route` is "GET /health", as it was added, or "unknown"
 // for a request that no route took: a closed set. Called on the server's thread; must not block.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "server/http/event_stream.h"
 #include "server/http/router.h"
 #include "server/http/session.h"
 

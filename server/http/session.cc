@@ -6,6 +6,9 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -19,28 +22,6 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace beast_http = boost::beast::http;
-
-template <class Text>
-std::string ToString(const Text& text) {
-  return std::string(text.data(), text.size());
-}
-
-Request ToRequest(beast_http::request<beast_http::string_body>& message) {
-  const absl::string_view target(message.target().data(), message.target().size());
-  const size_t question = target.find('?');
-  Request request;
-  request.method =
-      message.method() == beast_http::verb::head ? "GET" : ToString(message.method_string());
-  request.path = std::string(target.substr(0, question));
-  if (question != absl::string_view::npos) request.query = std::string(target.substr(question + 1));
-  for (const auto& field : message) {
-    request.headers.emplace_back(ToString(field.name_string()), ToString(field.value()));
-  }
-  request.body = std::move(message.body());
-  request.arrived = Clock::System().MonotonicNow();
-  request.cancellation = Cancellation::Make();
-  return request;
-}
 
 // Whether the other side has closed or reset the connection; nothing is taken from it.
 bool IsGone(int socket) {
@@ -144,6 +125,7 @@ void Session::OnRequest(Error error) {
     return Refuse(431, "The request's header is too large.");
   }
   if (error == beast_http::error::body_limit) {
+    request_.path = PathOf(parser_->get());
     return Refuse(413, "The request's body is too large.");
   }
   const bool is_gone = error == beast_http::error::end_of_stream ||
@@ -213,7 +195,7 @@ void Session::Observe(int status) const {
 
 void Session::Refuse(int status, const std::string& why) {
   Response response = shared_.options.refusal != nullptr
-                          ? shared_.options.refusal(status, why)
+                          ? shared_.options.refusal(request_.path, status, why)
                           : Response{.status = status, .body = absl::StrCat(why, "\n")};
   if (status == 405) {
     response.headers.emplace_back("Allow", shared_.router.AllowedMethods(request_.path));
@@ -223,15 +205,7 @@ void Session::Refuse(int status, const std::string& why) {
 }
 
 void Session::Write(Response response, bool is_head, bool keep_open) {
-  response_.emplace();
-  response_->version(11);
-  response_->result(static_cast<unsigned>(response.status));
-  response_->set(beast_http::field::content_type, response.content_type);
-  response_->set(beast_http::field::cache_control, response.cache_control);
-  for (const auto& [name, value] : response.headers) response_->insert(name, value);
-  response_->keep_alive(keep_open);
-  response_->content_length(response.body.size());
-  if (!is_head) response_->body() = std::move(response.body);
+  response_.emplace(ToMessage(std::move(response), is_head, keep_open));
   stream_.expires_after(absl::ToChronoNanoseconds(shared_.options.response_timeout));
   beast_http::async_write(stream_, *response_,
                           [self = shared_from_this(), keep_open](Error error, size_t) {
@@ -284,37 +258,6 @@ void Session::Discard() {
                           [self = shared_from_this()](Error error, size_t) {
                             if (!error) self->Discard();
                           });
-}
-
-bool EventStream::Join(const std::shared_ptr<Session>& session) {
-  if (stopped_ || listeners_.size() >= static_cast<size_t>(streams_max_)) return false;
-  listeners_.push_back(session);
-  if (!waiting_) Wait();
-  return true;
-}
-
-void EventStream::Stop() {
-  stopped_ = true;
-  timer_.cancel();
-  for (const std::shared_ptr<Session>& listener : listeners_) listener->Close();
-  listeners_.clear();
-}
-
-void EventStream::Wait() {
-  waiting_ = true;
-  timer_.expires_after(absl::ToChronoNanoseconds(period_));
-  timer_.async_wait([this](boost::beast::error_code error) {
-    waiting_ = false;
-    if (!error && !stopped_) Tick();
-  });
-}
-
-void EventStream::Tick() {
-  listeners_.remove_if([](const std::shared_ptr<Session>& listener) { return listener->closed(); });
-  if (listeners_.empty()) return;
-  const std::string event = event_();
-  for (const std::shared_ptr<Session>& listener : listeners_) listener->SendEvent(event);
-  Wait();
 }
 
 }  // namespace counter::http

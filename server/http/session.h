@@ -10,10 +10,10 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <chrono>
 #include <functional>
 #include <list>
@@ -22,7 +22,9 @@
 #include <string>
 
 #include "base/task.h"
+#include "server/http/event_stream.h"
 #include "server/http/http_server.h"
+#include "server/http/message.h"
 #include "server/http/router.h"
 
 namespace counter::http {
@@ -104,7 +106,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   boost::beast::tcp_stream stream_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
-  std::optional<boost::beast::http::response<boost::beast::http::string_body>> response_;
+  std::optional<ResponseMessage> response_;
 
   // Of the request that is being answered.
   Request request_;
@@ -118,32 +120,6 @@ class Session final : public std::enable_shared_from_this<Session> {
 
   std::string event_;  // On its way; empty: none is.
   bool closed_ = false;
-};
-
-// The listeners of one stream of events. It keeps their sessions, which have nothing pending
-// between two events.
-class EventStream {
- public:
-  EventStream(boost::asio::io_context& context, absl::Duration period, int streams_max,
-              std::function<std::string()> event)
-      : timer_(context), period_(period), streams_max_(streams_max), event_(std::move(event)) {}
-
-  // False if there are as many as allowed, or it has stopped.
-  bool Join(const std::shared_ptr<Session>& session);
-  // Closes all listeners; nobody can join any more.
-  void Stop();
-
- private:
-  void Wait();
-  void Tick();
-
-  boost::asio::steady_timer timer_;
-  const absl::Duration period_;
-  const int streams_max_;
-  const std::function<std::string()> event_;
-  std::list<std::shared_ptr<Session>> listeners_;
-  bool waiting_ = false;
-  bool stopped_ = false;
 };
 
 }  // namespace counter::http

@@ -168,7 +168,9 @@ TEST_CASE("K30 and K31 by Connect: hostile types are refused, batches keep their
   const HttpClient::Answer above = CallProto(client, "BatchGetCounts", counts);
   CHECK(CodeOf(above) == "invalid_argument");
   for (int i = 0; i < 100'000; ++i) *counts.add_items() = counts.items(0);
-  CHECK(CallProto(client, "BatchGetCounts", counts).status == 413);
+  const HttpClient::Answer large = CallProto(client, "BatchGetCounts", counts);
+  CHECK(large.status == 413);
+  CHECK(CodeOf(large) == "resource_exhausted");
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+// EventStream: the listeners of one stream of server-sent events, which all get the same.
+//
+// Threads: the server's only one. Ownership: it keeps the sessions of its listeners, which have
+// nothing pending between two events.
+#ifndef COUNTER_SERVER_HTTP_EVENT_STREAM_H_
+#define COUNTER_SERVER_HTTP_EVENT_STREAM_H_
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+
+namespace counter::http {
+
+class Session;
+
+class EventStream {
+ public:
+  EventStream(boost::asio::io_context& context, absl::Duration period, int streams_max,
+              std::function<std::string()> event)
+      : timer_(context), period_(period), streams_max_(streams_max), event_(std::move(event)) {}
+
+  // False if there are as many as allowed, or it has stopped.
+  bool Join(const std::shared_ptr<Session>& session);
+  // Closes all listeners; nobody can join any more.
+  void Stop();
+
+ private:
+  void Wait();
+  void Tick();
+
+  boost::asio::steady_timer timer_;
+  const absl::Duration period_;
+  const int streams_max_;
+  const std::function<std::string()> event_;
+  std::list<std::shared_ptr<Session>> listeners_;
+  bool waiting_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace counter::http
+
+#endif  // COUNTER_SERVER_HTTP_EVENT_STREAM_H_
