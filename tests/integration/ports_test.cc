@@ -61,7 +61,7 @@ void RequireRefusal(const Settings& settings, int port) {
 
 std::string Address(int port) { return absl::StrCat("127.0.0.1:", port); }
 
-TEST_CASE("A second server on a taken port gives up, and the first loses no call") {
+TEST_CASE("K06: a second server on a taken port gives up, and the first loses no call") {
   auto first = StartServer();
   std::atomic<bool> done = false;
   std::atomic<int> calls = 0;
@@ -90,7 +90,7 @@ TEST_CASE("A second server on a taken port gives up, and the first loses no call
   CHECK(StrongCount(ConnectTo(*first), Post(1)) == calls);
 }
 
-TEST_CASE("A port of an unrelated listener is refused, even one that would be shared") {
+TEST_CASE("K06: a port of an unrelated listener is refused, even one that would be shared") {
   const UnrelatedListener listener;
   RequireRefusal({{"GRPC_LISTEN", Address(listener.port())}}, listener.port());
   RequireRefusal({{"METRICS_LISTEN", Address(listener.port())}}, listener.port());

@@ -1,11 +1,9 @@
 // REST on the real server: what it takes, what it refuses and how, and the limits it keeps.
-#include <algorithm>
 #include <atomic>
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 #include <limits>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,10 +11,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/integration/fixture.h"
+#include "tests/integration/rest_calls.h"
 #include "tests/support/eventually.h"
 #include "tests/support/http_client.h"
-#include "tests/support/http_get.h"
-#include "tests/support/process.h"
 #include "tests/support/test_settings.h"
 
 namespace counter::testing {
@@ -25,61 +22,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-
-std::string LikeBody(int64_t user, int64_t item, absl::string_view type = "post") {
-  return json::serialize(json::object{{"user_id", user},
-                                      {"item_id", item},
-                                      {"item_type", json::string_view(type.data(), type.size())}});
-}
-
-std::string Escaped(absl::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    absl::StrAppend(&escaped, "%", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
-  }
-  return escaped;
-}
-
-// The reason of an error's ErrorInfo, after a look at all that every error has.
-std::string ReasonOf(const HttpClient::Answer& answer) {
-  CAPTURE(answer.status, answer.body);
-  REQUIRE(answer.Header("content-type") == "application/json");
-  const json::object body = json::parse(answer.body).as_object();
-  const json::object& error = body.at("error").as_object();
-  REQUIRE(error.at("code") == answer.status);
-  REQUIRE(error.at("message") == body.at("detail"));
-  REQUIRE_FALSE(error.at("status").as_string().empty());
-  const json::object& info = error.at("details").as_array().at(0).as_object();
-  REQUIRE(info.at("domain") == "counter.v1");
-  return json::value_to<std::string>(info.at("reason"));
-}
-
-// The fields that a 400 names, after a look at whether it is one.
-std::set<std::string> FieldsOf(const HttpClient::Answer& answer) {
-  CAPTURE(answer.status, answer.body.substr(0, 300));
-  REQUIRE(answer.status == 400);
-  REQUIRE(ReasonOf(answer) == "INVALID_REQUEST");
-  REQUIRE(answer.body.size() < 20'000);
-  std::set<std::string> fields;
-  const json::value body = json::parse(answer.body);
-  for (const json::value& violation :
-       body.at("error").at("details").as_array().at(1).at("fieldViolations").as_array()) {
-    REQUIRE_FALSE(violation.at("description").as_string().empty());
-    fields.insert(json::value_to<std::string>(violation.at("field")));
-  }
-  return fields;
-}
-
-using Fields = std::set<std::string>;
-
-// One mutation of /v1/write_likes.
-json::object MutationOf(int64_t user, int64_t item, const char* action) {
-  return {{"user_id", user}, {"item_id", item}, {"action", action}};
-}
-
-std::string Mutations(const json::array& mutations) {
-  return json::serialize(json::object{{"mutations", mutations}});
-}
 
 TEST_CASE("numbers are exact to 2^63-1 in both directions, and ids may be strings") {
   auto server = StartServer();
@@ -129,93 +71,15 @@ TEST_CASE("all wrong fields of a request are named at once, by the names that RE
   CHECK(FieldsOf(client.Get("/v1/counts?item_type=post")) == Fields{"item_ids"});
 }
 
-TEST_CASE("K30: a hostile item type is refused on every route, and nothing else happens") {
-  auto server = StartServer();
-  HttpClient client(server->http_port());
-  REQUIRE(client.Post("/v1/like", LikeBody(1, 1)).status == 200);
-  const std::vector<std::string> types = {"a:b",
-                                          "a",
-                                          "x y",
-                                          "%s%n%b",
-                                          "post\r\nFLUSHALL\r\n",
-                                          "{a}",
-                                          "",
-                                          "POST",
-                                          "post ",
-                                          std::string("post\0", 5),
-                                          "p\xc3\xb6st",
-                                          "../post",
-                                          "post'; DROP TABLE user_likes; --",
-                                          std::string(64, 'a'),
-                                          std::string(65, 'a')};
-  for (const std::string& type : types) {
-    CAPTURE(type);
-    const std::string in_json = json::serialize(json::value(json::string(type)));
-    const std::string in_query = Escaped(type);
-    const std::string ids =
-        absl::StrCat(R"({"user_id":1,"item_ids":[1],"item_type":)", in_json, "}");
-    CHECK(FieldsOf(client.Post("/v1/like", LikeBody(1, 1, type))) == Fields{"item_type"});
-    CHECK(FieldsOf(client.Post("/v1/unlike", LikeBody(1, 1, type))) == Fields{"item_type"});
-    CHECK(FieldsOf(client.Call("DELETE", "/v1/like", LikeBody(1, 1, type))) == Fields{"item_type"});
-    CHECK(FieldsOf(client.Get("/v1/count?item_id=1&item_type=" + in_query)) == Fields{"item_type"});
-    CHECK(FieldsOf(client.Get("/v1/counts?item_ids=1&item_type=" + in_query)) ==
-          Fields{"item_type"});
-    CHECK(FieldsOf(client.Post("/v1/counts", absl::StrCat(R"({"items":[{"item_id":1,"item_type":)",
-                                                          in_json, "}]}"))) ==
-          Fields{"items[0].item_type"});
-    CHECK(FieldsOf(client.Post("/v1/has_liked", ids)) == Fields{"item_type"});
-    CHECK(FieldsOf(client.Get("/v1/has_liked?user_id=1&item_ids=1&item_type=" + in_query)) ==
-          Fields{"item_type"});
-    json::object mutation = MutationOf(1, 1, "like");
-    mutation["item_type"] = json::string(type);
-    const HttpClient::Answer written = client.Post("/v1/write_likes", Mutations({mutation}));
-    CHECK(absl::StrContains(written.body, "mutations[0].item_type"));
-  }
-  CHECK(StrongCount(ConnectTo(*server), Post(1)) == 1);
-  StopServer(*server);
-  RequireSoundStore(*server);
-}
-
-std::string IdList(int n) {
-  std::string list;
-  for (int i = 0; i < n; ++i) absl::StrAppend(&list, i == 0 ? "" : ",", i + 1);
-  return list;
-}
-
-TEST_CASE("K31: batches of 0, 1, the cap, one more and a million ids") {
-  auto server = StartServer();
-  HttpClient client(server->http_port());
-  REQUIRE(client.Post("/v1/like", LikeBody(1, 3)).status == 200);
-  const auto liked = [&](const std::string& list) {
-    return client.Post("/v1/has_liked", absl::StrCat(R"({"user_id":1,"item_ids":[)", list, "]}"));
-  };
-  CHECK(liked("").body == "{\"liked\":{}}");
-  CHECK(liked("3").body == "{\"liked\":{\"3\":true}}");
-  // The answer for an id is under its name, whatever the order and however often it came.
-  CHECK(liked("2,3,3,1,2").body == "{\"liked\":{\"2\":false,\"3\":true,\"1\":false}}");
-  const HttpClient::Answer cap = liked(IdList(1000));
-  CHECK(cap.status == 200);
-  CHECK(json::parse(cap.body).at("liked").as_object().size() == 1000);
-  const HttpClient::Answer above = liked(IdList(1001));
-  CHECK(FieldsOf(above) == Fields{"item_ids"});
-  CHECK(absl::StrContains(above.body, "at most 1000"));
-  const int64_t before = server->process().ResidentBytes();
-  const HttpClient::Answer million = liked(IdList(1'000'000));
-  CHECK(million.status == 413);
-  CHECK(ReasonOf(million) == "INVALID_REQUEST");
-  CHECK(server->process().ResidentBytes() - before < (32 << 20));
-  CHECK(FieldsOf(liked("1,2,0,4")) == Fields{"item_ids[2]"});
-}
-
 TEST_CASE("write_likes refuses a wrong mutation alone, as the call for it alone would") {
   auto server = StartServer({{"RATE_LIMIT_REQUESTS", "3"}});
   HttpClient client(server->http_port());
   const HttpClient::Answer answer = client.Post(
       "/v1/write_likes",
-      Mutations({MutationOf(1, 7, "like"), MutationOf(0, 7, "like"), 5, MutationOf(1, 7, "like"),
-                 MutationOf(2, 7, "like"), MutationOf(1, 8, "like"), MutationOf(1, 9, "like"),
-                 MutationOf(2, 7, "unlike"), MutationOf(3, 7, "LIKE"),
-                 json::object{{"user_id", 3}, {"item_id", 7}, {"item_type", "video"}}}));
+      MutationsBody({MutationOf(1, 7, "like"), MutationOf(0, 7, "like"), 5,
+                     MutationOf(1, 7, "like"), MutationOf(2, 7, "like"), MutationOf(1, 8, "like"),
+                     MutationOf(1, 9, "like"), MutationOf(2, 7, "unlike"), MutationOf(3, 7, "LIKE"),
+                     json::object{{"user_id", 3}, {"item_id", 7}, {"item_type", "video"}}}));
   CAPTURE(answer.body);
   REQUIRE(answer.status == 200);
   CHECK(answer.Header("ratelimit-policy") == "\"likes\";q=3;w=60");
@@ -250,11 +114,11 @@ TEST_CASE("write_likes takes 1000 mutations, and one more is refused whole") {
   HttpClient client(server->http_port());
   json::array mutations;
   for (int64_t user = 1; user <= 1000; ++user) mutations.push_back(MutationOf(user, 1, "like"));
-  const HttpClient::Answer fits = client.Post("/v1/write_likes", Mutations(mutations));
+  const HttpClient::Answer fits = client.Post("/v1/write_likes", MutationsBody(mutations));
   REQUIRE(fits.status == 200);
   CHECK(json::parse(fits.body).at("results").as_array().size() == 1000);
   mutations.push_back(MutationOf(1001, 1, "like"));
-  const HttpClient::Answer above = client.Post("/v1/write_likes", Mutations(mutations));
+  const HttpClient::Answer above = client.Post("/v1/write_likes", MutationsBody(mutations));
   CHECK(FieldsOf(above) == Fields{"mutations"});
   CHECK(absl::StrContains(above.body, "at most 1000"));
   CHECK(StrongCount(ConnectTo(*server), Post(1)) == 1000);
@@ -369,65 +233,6 @@ TEST_CASE("REST and gRPC share the calls in flight: over the limit it is 503 wit
   CHECK(refused.Header("retry-after") == "1");
   CHECK(client.Post("/v1/like", LikeBody(99, 1)).status == 200);
   CHECK(MetricOf(*server, "counter_calls_refused_total", {{"reason", "OVERLOADED"}}) >= 1);
-}
-
-TEST_CASE("K27: parallel likes of one pair by gRPC and REST are one like") {
-  auto server = StartServer();
-  const int calls = Sized(400, 1000);
-  constexpr int kThreads = 16;
-  std::atomic<int> next = 0;
-  std::atomic<int> liked = 0;
-  std::atomic<int> failed = 0;
-  std::vector<std::jthread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&, thread] {
-      const Client grpc = ConnectTo(*server);
-      HttpClient rest(server->http_port());
-      while (next++ < calls) {
-        if (thread % 2 == 0) {
-          const auto reply = grpc.Like(1, Post(1));
-          if (!reply.ok()) ++failed;
-          if (reply.ok() && reply->changed) ++liked;
-        } else {
-          const HttpClient::Answer answer = rest.Post("/v1/like", LikeBody(1, 1));
-          if (answer.status != 200) ++failed;
-          if (absl::StrContains(answer.body, "\"liked\"")) ++liked;
-        }
-      }
-    });
-  }
-  threads.clear();
-  CHECK(failed == 0);
-  CHECK(liked == 1);
-  CHECK(StrongCount(ConnectTo(*server), Post(1)) == 1);
-}
-
-TEST_CASE("K32: paths, methods and item types that callers make up make no series") {
-  auto server = StartServer();
-  HttpClient client(server->http_port());
-  const auto scrape = [&] { return HttpGet(server->metrics_port(), "/metrics"); };
-  const auto lines = [](const std::string& text) {
-    return std::count(text.begin(), text.end(), '\n');
-  };
-  client.Get("/v1/count?item_id=1");
-  const auto before = scrape();
-  REQUIRE(before.ok());
-  for (int i = 0; i < Sized(2'000, 10'000); ++i) {
-    client.Get(absl::StrCat("/v1/x", i));
-    client.Call(absl::StrCat("M", i), "/v1/like");
-    client.Get(absl::StrCat("/v1/count?item_id=1&item_type=t", i));
-    client.Post(absl::StrCat("/counter.v1.CounterService/M", i), "{}");
-  }
-  const absl::Time start = absl::Now();
-  const auto after = scrape();
-  CHECK(absl::Now() - start < absl::Milliseconds(100) * Slowness());
-  REQUIRE(after.ok());
-  CHECK(lines(after->body) == lines(before->body));
-  CHECK(after->body.size() < (1 << 20));
-  CHECK(MetricOf(*server, "counter_http_requests_total", {{"route", "unknown"}, {"code", "404"}}) >=
-        Sized(2'000, 10'000));
-  // gRPC's own names count gRPC only.
-  CHECK(MetricOf(*server, "grpc_server_started_total") == 0);
 }
 
 TEST_CASE("a server that shuts down answers what is under way and sends the rest away") {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tests/support/eventually.h"
-#include "tests/support/http_get.h"
+#include "tests/support/http_client.h"
 
 namespace counter::testing {
 namespace {
@@ -126,11 +126,10 @@ absl::Status CounterServer::Restart(const std::map<std::string, std::string>& en
 }
 
 absl::StatusOr<MetricsText> CounterServer::Metrics() const {
-  const absl::StatusOr<HttpReply> reply = HttpGet(metrics_port_, "/metrics");
-  if (!reply.ok()) return reply.status();
-  if (reply->status != 200)
-    return absl::InternalError(absl::StrCat("/metrics answered ", reply->status));
-  return MetricsText::Parse(reply->body);
+  const HttpClient::Answer answer = HttpClient(metrics_port_, absl::Seconds(5)).Get("/metrics");
+  if (answer.status != 200)
+    return absl::InternalError(absl::StrCat("/metrics answered ", answer.status, " ", answer.body));
+  return MetricsText::Parse(answer.body);
 }
 
 std::string CounterServer::Log() const { return ReadFile(log_path()); }
