@@ -18,6 +18,7 @@
 #include "cache/redis/redis_caches.h"
 #include "cache/redis/redis_url.h"
 #include "server/cache_readings.h"
+#include "server/postgres_readings.h"
 #include "server/upkeep/cache_upkeep.h"
 #include "server/upkeep/failpoint.h"
 #include "server/upkeep/recent_likes_upkeep.h"
@@ -33,6 +34,11 @@ struct OpenedStore {
   std::unique_ptr<LikeStore> store;
   CacheOutbox* outbox = nullptr;
   StaleOutbox* stale_outbox = nullptr;
+  const postgres::PostgresStore* postgres = nullptr;  // What `store` is, if it is that.
+
+  void AppendReadings(std::vector<MetricReading>& readings) const {
+    if (postgres != nullptr) AppendPostgresReadings(postgres->Stats(), readings);
+  }
 };
 
 absl::StatusOr<OpenedStore> OpenSqlite(const Config& config, StoreObserver& observer) {
@@ -62,6 +68,7 @@ absl::StatusOr<OpenedStore> OpenPostgres(const Config& config, StoreObserver& ob
   constexpr int kStatementRowsMax = 300;
   options.batch_rows_max = std::min(config.batch_rows_max, kStatementRowsMax);
   options.mutations_max = std::max(config.write_queue_max / options.lanes, 1);
+  options.reads_max = config.read_queue_max;
   options.observer = &observer;
   options.say = [](const std::string& text) {
     Log(LogLevel::kWarning, "The connection to PostgreSQL has news.", {{"what", text}});
@@ -72,6 +79,7 @@ absl::StatusOr<OpenedStore> OpenPostgres(const Config& config, StoreObserver& ob
   OpenedStore opened;
   opened.outbox = store->get();
   opened.stale_outbox = store->get();
+  opened.postgres = store->get();
   opened.store = *std::move(store);
   return opened;
 }
@@ -97,6 +105,7 @@ class LocalBackends final : public Backends {
                          {"recent_likes", recent_likes_.Stats()},
                          {"rate_limiter", rate_limiter_.Stats()}},
                         readings);
+    opened_.AppendReadings(readings);
     return readings;
   }
   std::optional<bool> RedisAnswers() const override { return std::nullopt; }
@@ -200,6 +209,7 @@ class RedisBackends final : public Backends {
     }
     AppendNearReadings(near, readings);
     AppendLocalReadings(local, readings);
+    opened_.AppendReadings(readings);
     return readings;
   }
   std::optional<bool> RedisAnswers() const override { return caches_.connection().usable(); }

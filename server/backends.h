@@ -41,7 +41,7 @@ class Backends {
   virtual RecentLikes& recent_likes() = 0;
   virtual RateLimiter& rate_limiter() = 0;
 
-  // What the caches and their upkeep count about themselves, as they stand now.
+  // What the store, the caches and their upkeep count about themselves, as they stand now.
   virtual std::vector<MetricReading> Readings() const = 0;
 
   // Whether Redis answers just now; none if it is not used. Any thread.

@@ -30,6 +30,7 @@ std::vector<ChangedItem> ChangedItems(const WriteUnit& unit, const UnitApplied& 
 UnitVerdict JudgeUnit(UnitFate fate, const ServerError& error, int rows) {
   UnitVerdict verdict;
   verdict.error = ToStatus(error);
+  verdict.met = Classify(error);
   if (fate == UnitFate::kUnknown) {
     verdict.failure = UnitFailure::kFinal;
     verdict.error = MakeError(ErrorReason::kStoreUnavailable,
@@ -41,7 +42,7 @@ UnitVerdict JudgeUnit(UnitFate fate, const ServerError& error, int rows) {
     verdict.failure = UnitFailure::kNotSent;
     return verdict;
   }
-  switch (Classify(error)) {
+  switch (verdict.met) {
     case ErrorClass::kTransient:
     case ErrorClass::kConnectionUseless:
       verdict.failure = UnitFailure::kRetryable;
@@ -143,9 +144,9 @@ void Lane::Commit(const InFlight& sent, const UnitApplied& applied) {
 void Lane::Fail(const InFlight& sent, const UnitVerdict& verdict) {
   // Deleting a row twice does no harm.
   for (const int64_t outbox_id : sent.acknowledged) Acknowledge(outbox_id);
-  if (verdict.failure == UnitFailure::kRetryable) ++stats_.retries;
-  if (verdict.failure == UnitFailure::kRejected) ++stats_.rejected;
-  if (verdict.failure == UnitFailure::kFinal) ++stats_.unknown;
+  if (verdict.failure == UnitFailure::kRetryable) stats_.retries.Count(verdict.met);
+  if (verdict.failure == UnitFailure::kRejected)
+    ++(sent.unit.rows.size() > 1 ? stats_.bisected : stats_.refused);
   combiner_.Fail(sent.unit.id, verdict.failure, verdict.error, ended_);
 }
 

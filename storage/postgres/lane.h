@@ -24,6 +24,8 @@
 #include "storage/cache_outbox.h"
 #include "storage/like.h"
 #include "storage/postgres/link.h"
+#include "storage/postgres/sqlstate.h"
+#include "storage/postgres/store_stats.h"
 #include "storage/postgres/unit_statements.h"
 #include "storage/store_observer.h"
 #include "storage/write_combiner.h"
@@ -34,6 +36,7 @@ namespace counter::postgres {
 struct UnitVerdict {
   UnitFailure failure = UnitFailure::kFinal;
   absl::Status error;  // What its mutations end with, if they end.
+  ErrorClass met = ErrorClass::kMisfit;
 };
 UnitVerdict JudgeUnit(UnitFate fate, const ServerError& error, int rows);
 
@@ -59,9 +62,9 @@ class Lane final : public Link::Owner {
     int64_t units = 0;
     int64_t rows = 0;
     int64_t mutations = 0;
-    int64_t retries = 0;   // Units given out again after they were rolled back.
-    int64_t rejected = 0;  // Units bisected or refused.
-    int64_t unknown = 0;   // Units whose end is not known.
+    RetryStats retries;    // Units given out again, whole, after they were rolled back.
+    int64_t bisected = 0;  // Units given out again in halves.
+    int64_t refused = 0;   // Units of one row that were not taken.
   };
 
   Lane(boost::asio::io_context& loop, Options options, Link::Options link, Host& host);

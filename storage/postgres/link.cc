@@ -51,6 +51,7 @@ void Link::Tick() {
       StartAttempt();
       break;
     case LinkState::Step::kGiveUp:
+      ++stats_.timed_out;
       std::exchange(attempt_, nullptr)->Close();
       status_ = absl::UnavailableError("connecting took too long");
       break;
@@ -98,22 +99,24 @@ void Link::EndAttempt(const std::shared_ptr<Connection>& connection, const Conne
       asked ? CheckSession(reply.facts, options_.needs) : SessionVerdict();
   if (!verdict.refusals.empty()) {
     connection->Close();
-    Failed(absl::StrJoin(verdict.refusals, "; "), verdict.lasting);
+    AttemptFailed(absl::StrJoin(verdict.refusals, "; "), verdict.lasting);
     return;
   }
   if (reply.error.has_value()) {
     if (!pooler_seen_ && IsRefusedStartupParameter(*reply.error)) {
       pooler_seen_ = true;
-      Failed("a connection pooler is in between; going on without settings of the session", false);
+      AttemptFailed("a connection pooler is in between; going on without settings of the session",
+                    false);
       return;
     }
     const bool lasting =
         IsLastingRefusal(*reply.error) || (asked && Classify(*reply.error) == ErrorClass::kMisfit);
-    Failed(reply.error->message, lasting);
+    AttemptFailed(reply.error->message, lasting);
     return;
   }
   for (const std::string& warning : verdict.warnings)
     if (options_.say) options_.say(absl::StrCat(options_.name, ": ", warning));
+  ++stats_.connected;
   ready_ = connection;
   usable_ = true;
   facts_ = reply.facts;
@@ -123,6 +126,11 @@ void Link::EndAttempt(const std::shared_ptr<Connection>& connection, const Conne
   ArmTimer();
   if (options_.changed) options_.changed();
   owner_.LinkReady(*this);
+}
+
+void Link::AttemptFailed(const std::string& why, bool lasting) {
+  ++(lasting ? stats_.refused : stats_.failed);
+  Failed(why, lasting);
 }
 
 void Link::Failed(const std::string& why, bool lasting) {
@@ -137,6 +145,7 @@ void Link::Failed(const std::string& why, bool lasting) {
 
 void Link::LostReady(const std::string& why) {
   if (stopped_) return;
+  ++stats_.lost;
   Failed(absl::StrCat("connection lost: ", why), false);
   owner_.LinkDown(*this);
 }

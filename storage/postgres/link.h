@@ -25,6 +25,7 @@
 #include "storage/postgres/link_state.h"
 #include "storage/postgres/session_check.h"
 #include "storage/postgres/statement.h"
+#include "storage/postgres/store_stats.h"
 
 namespace counter::postgres {
 
@@ -82,12 +83,15 @@ class Link {
   // Why it is not ready, for operators; OK if it is. `lasting`: until somebody changes something.
   const absl::Status& status() const { return status_; }
   bool lasting() const { return lasting_; }
+  // For metrics.
+  const LinkStats& stats() const { return stats_; }
 
  private:
   void Tick();
   void ArmTimer();
   void StartAttempt();
   void EndAttempt(const std::shared_ptr<Connection>& connection, const ConnectReply& reply);
+  void AttemptFailed(const std::string& why, bool lasting);
   void Failed(const std::string& why, bool lasting);
   void LostReady(const std::string& why);
   void SendProbe();
@@ -107,6 +111,7 @@ class Link {
   bool stopped_ = false;
   absl::Status status_;
   bool lasting_ = false;
+  LinkStats stats_;
 };
 
 }  // namespace counter::postgres

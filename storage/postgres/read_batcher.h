@@ -125,6 +125,7 @@ class ReadBatcher {
   // Whether no read waits for an answer.
   bool idle() const { return waiting_.empty() && in_flight_.empty(); }
   int keys() const { return keys_; }
+  int reads() const { return static_cast<int>(waiting_.size() + in_flight_.size()); }
 
  private:
   struct Read {

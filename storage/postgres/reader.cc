@@ -28,16 +28,21 @@ bool MayPass(const UnitReply& reply) {
 }  // namespace
 
 Reader::Reader(boost::asio::io_context& loop, const Options& options, Link::Options link)
-    : counts_(options.counts), pairs_(options.pairs), link_(loop, std::move(link), *this) {}
+    : reads_max_(options.reads_max),
+      counts_(options.counts),
+      pairs_(options.pairs),
+      link_(loop, std::move(link), *this) {}
 
 bool Reader::PushCounts(std::vector<Item> items, const CallLimits& limits,
                         CountsBatcher::Done& done) {
+  if (reads() >= reads_max_) return false;
   stats_.keys_asked += static_cast<int64_t>(items.size());
   return counts_.Push(std::move(items), limits, done);
 }
 
 bool Reader::PushPairs(std::vector<Pair> pairs, const CallLimits& limits,
                        PairsBatcher::Done& done) {
+  if (reads() >= reads_max_) return false;
   stats_.keys_asked += static_cast<int64_t>(pairs.size());
   return pairs_.Push(std::move(pairs), limits, done);
 }
@@ -95,7 +100,9 @@ void Reader::SendPairs() {
 
 template <class Batcher>
 void Reader::Failed(Batcher& batcher, const UnitReply& reply) {
-  batcher.Fail(ToStatus(reply.error), MayPass(reply));
+  const bool again = MayPass(reply);
+  if (again) stats_.retries.Count(Classify(reply.error));
+  batcher.Fail(ToStatus(reply.error), again);
 }
 
 void Reader::DropUnwanted() {

@@ -19,6 +19,7 @@
 #include "storage/postgres/link.h"
 #include "storage/postgres/read_batcher.h"
 #include "storage/postgres/read_statements.h"
+#include "storage/postgres/store_stats.h"
 
 namespace counter::postgres {
 
@@ -29,12 +30,14 @@ class Reader final : public Link::Owner {
   struct Options {
     CountsBatcher::Limits counts;
     PairsBatcher::Limits pairs;
+    int reads_max = 10'000;  // Taken and not ended, of both kinds together.
   };
   // Counts what happened, for metrics. Rising.
   struct Stats {
     int64_t statements = 0;
     int64_t keys_asked = 0;  // By callers.
     int64_t keys_read = 0;   // From the database.
+    RetryStats retries;
   };
 
   Reader(boost::asio::io_context& loop, const Options& options, Link::Options link);
@@ -53,7 +56,8 @@ class Reader final : public Link::Owner {
   void FailAll(const absl::Status& error);
 
   bool idle() const { return counts_.idle() && pairs_.idle(); }
-  int keys() const { return counts_.keys() + pairs_.keys(); }  // Taken and not ended.
+  int keys() const { return counts_.keys() + pairs_.keys(); }     // Taken and not ended.
+  int reads() const { return counts_.reads() + pairs_.reads(); }  // The same.
   const Link& link() const { return link_; }
   const Stats& stats() const { return stats_; }
 
@@ -66,6 +70,7 @@ class Reader final : public Link::Owner {
   template <class Batcher>
   void Failed(Batcher& batcher, const UnitReply& reply);
 
+  const int reads_max_;
   CountsBatcher counts_;
   PairsBatcher pairs_;
   Stats stats_;

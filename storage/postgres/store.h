@@ -28,6 +28,7 @@
 #include "storage/cache_outbox.h"
 #include "storage/like_store.h"
 #include "storage/postgres/store_options.h"
+#include "storage/postgres/store_stats.h"
 #include "storage/stale_outbox.h"
 
 namespace counter::postgres {

@@ -54,6 +54,7 @@ StoreLoop::StoreLoop(StoreOptions options, const DatabaseUrl& url)
   Reader::Options reader;
   reader.counts.waiting_keys_max = options_.read_keys_max;
   reader.pairs.waiting_keys_max = options_.read_keys_max;
+  reader.reads_max = options_.reads_max;
   reader_ = std::make_unique<Reader>(loop_, reader, LinkOptions("reads", options_.lanes, true));
 }
 
@@ -243,6 +244,32 @@ std::vector<const Link*> StoreLoop::Links() const {
   return links;
 }
 
+StoreStats StoreLoop::CountAll() const {
+  StoreStats stats;
+  for (const auto& lane : lanes_) {
+    stats.units += lane->stats().units;
+    stats.rows += lane->stats().rows;
+    stats.mutations += lane->stats().mutations;
+    stats.write_retries.Add(lane->stats().retries);
+    stats.bisected += lane->stats().bisected;
+    stats.refused += lane->stats().refused;
+  }
+  stats.dropped = calls_.dropped();
+  stats.read_statements = reader_->stats().statements;
+  stats.read_keys_asked = reader_->stats().keys_asked;
+  stats.read_keys_read = reader_->stats().keys_read;
+  stats.read_retries = reader_->stats().retries;
+  stats.read_keys_waiting = reader_->keys();
+  std::vector<const Link*> links = Links();
+  for (const Errands* errands : {audits_.get(), outbox_.get()})
+    if (errands != nullptr) links.push_back(&errands->link());
+  for (const Link* link : links) {
+    stats.links.Add(link->stats());
+    if (link->ready()) ++stats.links_ready;
+  }
+  return stats;
+}
+
 void StoreLoop::Look() {
   const MonotonicTime now = Now();
   absl::Status health;
@@ -261,24 +288,12 @@ void StoreLoop::Look() {
   }
   if (health.ok() && ServerSilent(now))
     health = absl::UnavailableError("the server does not answer");
-  StoreStats stats;
-  for (const auto& lane : lanes_) {
-    stats.units += lane->stats().units;
-    stats.rows += lane->stats().rows;
-    stats.mutations += lane->stats().mutations;
-    stats.retries += lane->stats().retries;
-    stats.rejected += lane->stats().rejected;
-    stats.unknown += lane->stats().unknown;
-  }
-  stats.dropped = calls_.dropped();
-  stats.read_statements = reader_->stats().statements;
-  stats.read_keys_asked = reader_->stats().keys_asked;
-  stats.read_keys_read = reader_->stats().keys_read;
+  const StoreStats stats = CountAll();
   if (options_.observer != nullptr) {
     int writes = 0;
     for (const auto& lane : lanes_) writes += lane->mutations();
     options_.observer->OnQueueDepth(StoreQueue::kWrites, writes);
-    options_.observer->OnQueueDepth(StoreQueue::kReads, reader_->keys());
+    options_.observer->OnQueueDepth(StoreQueue::kReads, reader_->reads());
   }
   MutexLock lock(seen_mutex_);
   health_ = health;

@@ -36,6 +36,7 @@
 #include "storage/postgres/session_statements.h"
 #include "storage/postgres/statement.h"
 #include "storage/postgres/store_options.h"
+#include "storage/postgres/store_stats.h"
 #include "storage/write_combiner.h"
 
 namespace counter::postgres {
@@ -126,6 +127,7 @@ class StoreLoop final : public Lane::Host {
   void EndUnserved(MonotonicTime now);
   bool ServerSilent(MonotonicTime now) const;
   void Look();
+  StoreStats CountAll() const;
   std::vector<const Link*> Links() const;
   bool idle() const;
 

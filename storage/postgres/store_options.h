@@ -1,10 +1,9 @@
-// StoreOptions: what a PostgresStore is made of; StoreStats: what it has done.
+// StoreOptions: what a PostgresStore is made of.
 //
-// Values.
+// A value.
 #ifndef COUNTER_STORAGE_POSTGRES_STORE_OPTIONS_H_
 #define COUNTER_STORAGE_POSTGRES_STORE_OPTIONS_H_
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -27,7 +26,8 @@ struct StoreOptions {
   int batch_rows_max = 300;     // Of one statement.
   int units_in_flight_max = 2;  // Of one lane.
   int mutations_max = 100'000;  // Taken and not ended, of one lane.
-  int read_keys_max = 200'000;  // Taken and not ended, of each kind of read.
+  int reads_max = 10'000;       // Taken and not ended.
+  int read_keys_max = 200'000;  // Of them, of each kind of read.
 
   absl::Duration statement_timeout = absl::Seconds(5);
   absl::Duration lock_timeout = absl::Seconds(1);
@@ -42,21 +42,6 @@ struct StoreOptions {
   std::function<void(const std::string& text)> say;
   // Told of the store's work. May be null; must outlive the store.
   StoreObserver* observer = nullptr;
-};
-
-// What the store has done so far, summed over lanes. For metrics.
-struct StoreStats {
-  int64_t units = 0;      // Transactions that wrote.
-  int64_t rows = 0;       // In them.
-  int64_t mutations = 0;  // That those rows answered.
-  int64_t retries = 0;
-  int64_t rejected = 0;
-  int64_t unknown = 0;
-  int64_t dropped =
-      0;  // Mutations whose deadline came, or whose caller went, before they were sent.
-  int64_t read_statements = 0;
-  int64_t read_keys_asked = 0;
-  int64_t read_keys_read = 0;
 };
 
 }  // namespace counter::postgres

@@ -134,35 +134,50 @@ TEST_CASE(
 
 TEST_CASE("K18: when answers to commits are lost on the way, no caller is told a falsehood") {
   FullStack stack;
-  ServerOnLine lossy(stack, {});
-  // The other server loses nothing, and writes what the first may not know of.
-  ServedStore stores[] = {ServedStore(lossy.client), ServedStore(stack.client(0))};
+  // After each loss a connection waits before it comes again, up to a second: several lines at
+  // once.
+  const int lines = Sized(1, 5);
+  const int losses = Sized(5, 200);  // Of each line.
+  std::vector<std::unique_ptr<ServerOnLine>> lossy;
+  for (int i = 0; i < lines; ++i)
+    lossy.push_back(std::make_unique<ServerOnLine>(stack, PostgresProxy::Options()));
+  // One more server loses nothing, and writes what the others may not know of.
+  std::vector<std::unique_ptr<ServedStore>> stores;
+  stores.push_back(std::make_unique<ServedStore>(stack.client(0)));
+  for (const auto& line : lossy) stores.push_back(std::make_unique<ServedStore>(line->client));
+  std::vector<LikeStore*> written;
+  for (const auto& store : stores) written.push_back(store.get());
   LoadOptions load;
   load.threads = 8;
   load.batch = 3;
   load.users = 100;
   load.items = 50;
-  constexpr int64_t kProber = 101;
   std::vector<client::Item> items;
-  for (int64_t post = 1; post <= load.items + 1; ++post) items.push_back(Post(post));
+  for (int64_t post = 1; post <= load.items; ++post) items.push_back(Post(post));
   // So that all counts are in the cache while their commits get lost.
   REQUIRE(stack.client(1).Counts(items).ok());
-  BackgroundLoad loader({&stores[0], &stores[1]}, load);
-  const int losses = Sized(5, 1000);
-  int lost = 0;
-  for (; lost < losses; ++lost) {
-    lossy.proxy.SwallowAnswers(1);
-    if (!Eventually(absl::Seconds(20) * Slowness(), [&] { return lossy.proxy.swallowed() > lost; }))
-      break;
-    if (!Eventually(absl::Seconds(20) * Slowness(),
-                    [&] { return lossy.client.Like(kProber, items.back()).ok(); }))
-      break;
-  }
-  lossy.proxy.SwallowAnswers(0);
+  BackgroundLoad loader(written, load);
+  // A user and a post of their own, by which each line sees that it serves again.
+  const auto prober = [&](int line) { return load.users + 1 + line; };
+  const client::Item probed = Post(load.items + 1);
+  std::vector<int> lost(lossy.size());
+  RunWorkers(lines, [&](int line) {
+    const auto at = static_cast<size_t>(line);
+    for (ServerOnLine& on = *lossy[at]; lost[at] < losses; ++lost[at]) {
+      on.proxy.SwallowAnswers(1);
+      if (!Eventually(absl::Seconds(20) * Slowness(),
+                      [&] { return on.proxy.swallowed() > lost[at]; }))
+        break;
+      if (!Eventually(absl::Seconds(20) * Slowness(),
+                      [&] { return on.client.Like(prober(line), probed).ok(); }))
+        break;
+    }
+    lossy[at]->proxy.SwallowAnswers(0);
+  });
   LoadReport report = loader.Stop();
   WARN(report.ok << " writes, " << report.not_applied << " not applied, " << report.unknown
                  << " unknown");
-  CHECK(lost == losses);
+  for (const int of_line : lost) CHECK(of_line == losses);
   CHECK(report.ok > 0);
   // Each loss is somebody's unknown outcome.
   CHECK(report.unknown > 0);
@@ -170,7 +185,7 @@ TEST_CASE("K18: when answers to commits are lost on the way, no caller is told a
     INFO(count << " writes ended with " << ErrorReasonName(reason));
     CHECK(reason == ErrorReason::kStoreUnavailable);
   }
-  ++report.pairs[{kProber, items.back().id}].unknown_likes;
+  for (int line = 0; line < lines; ++line) ++report.pairs[{prober(line), probed.id}].unknown_likes;
   for (const std::string& contradiction :
        Contradictions(report, stack.postgres(), stack.database()))
     FAIL_CHECK(contradiction);

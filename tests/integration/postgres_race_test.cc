@@ -21,6 +21,16 @@ using Stub = v1::CounterService::Stub;
 
 Servers ServersOf(FullStack& stack) { return {&stack.server(0), &stack.server(1)}; }
 
+// Whether both servers together come to count at least so much: stores add up what they have done
+// ten times a second.
+bool Count(FullStack& stack, const std::string& metric, const MetricsText::Labels& labels,
+           double at_least) {
+  return Eventually(absl::Seconds(5), [&] {
+    return MetricOf(stack.server(0), metric, labels) + MetricOf(stack.server(1), metric, labels) >=
+           at_least;
+  });
+}
+
 TEST_CASE("K13: 500 users who like one item at once through two servers are counted once each") {
   FullStack stack;
   LikeByManyUsersAtOnce(ServersOf(stack), Post(1));
@@ -91,6 +101,8 @@ TEST_CASE("K12: of a hundred concurrent likes with one of a poisoned item only t
     }
   }
   CHECK(stack.Sql("SELECT count(*) FROM user_likes") == absl::StrCat(rounds * (kLikes - 1)));
+  CHECK(Count(stack, "counter_postgres_refusals_total", {}, rounds));
+  CHECK(Count(stack, "counter_postgres_bisections_total", {}, 1));
   stack.RequireSound();
 }
 
@@ -121,6 +133,8 @@ TEST_CASE("K14: a deadlock that somebody else causes is tried again and the call
   }));
   like_both(2);
   CHECK(stack.postgres().CountLog("deadlock detected") >= 1);
+  CHECK(
+      Count(stack, "counter_postgres_retries_total", {{"kind", "write"}, {"met", "conflict"}}, 1));
   const auto store = OpenTestStore(stack.database());
   CHECK(Findings(*store).empty());
 }

@@ -57,6 +57,9 @@ class PostgresProxy::Line {
     close(server_);
   }
 
+  // Both threads are at their end.
+  bool over() const { return running_ == 0; }
+
  private:
   void Reset() {
     shutdown(client_, SHUT_RDWR);
@@ -101,6 +104,7 @@ class PostgresProxy::Line {
       }
     }
     Reset();
+    --running_;
   }
 
   // From the server to the client.
@@ -116,12 +120,14 @@ class PostgresProxy::Line {
       if (!WriteAll(client_, buffer.data(), static_cast<size_t>(got))) break;
     }
     Reset();
+    --running_;
   }
 
   PostgresProxy& proxy_;
   const int client_;
   const int server_;
   std::atomic<bool> swallow_{false};
+  std::atomic<int> running_{2};
   std::thread up_;
   std::thread down_;
 };
@@ -162,6 +168,7 @@ void PostgresProxy::Accept() {
       continue;
     }
     MutexLock lock(mutex_);
+    lines_.remove_if([](const auto& line) { return line->over(); });
     lines_.push_back(std::make_unique<Line>(*this, client, server));
   }
 }

@@ -195,7 +195,7 @@ TEST_CASE("K14: a deadlock that somebody else causes is tried again and the call
     CHECK(result->count == 2);
   }
   CHECK(SharedPostgres().CountLog("deadlock detected") >= 1);
-  CHECK(again->Stats().retries >= 1);
+  CHECK(again->Stats().write_retries.conflict >= 1);
   CHECK(Findings(*again).empty());
 }
 

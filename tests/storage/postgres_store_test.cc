@@ -154,6 +154,31 @@ TEST_CASE("an unlike that waits for another session's answers a count without bo
   }
 }
 
+TEST_CASE("reads beyond the limit are refused at once, and the one that waits is answered") {
+  const std::string url = MigratedDatabase();
+  auto options = TestStoreOptions(url);
+  options.lock_timeout = kPatience;
+  options.statement_timeout = kPatience;
+  options.reads_max = 1;
+  const auto store = OpenTestStore(options);
+  REQUIRE(Like(*store, 1, 10).ok());
+  HeldTransaction other(url, "LOCK TABLE counters, user_likes");
+  absl::StatusOr<ItemCount> first;
+  std::thread waiting([&] { first = CountOf(*store, 10, kPatience); });
+  const bool waits = Eventually(kPatience, [&] { return SomebodyWaits(url); });
+  const auto count = CountOf(*store, 11, kPatience);
+  const auto liked = BlockingWait(
+      store->HasLiked({1}, {{{kPost, 10}, 0}}, Consistency::kStrong, Within(kPatience)));
+  other.LetGo();
+  waiting.join();
+  CHECK(waits);
+  CHECK(ReasonOf(count.status()) == ErrorReason::kOverloaded);
+  CHECK(ReasonOf(liked.status()) == ErrorReason::kOverloaded);
+  REQUIRE(first.ok());
+  CHECK(first->count == 1);
+  CHECK(CountOf(*store, 11)->count == 0);
+}
+
 TEST_CASE("versions rise although the server's clock stands behind the last one") {
   const std::string url = MigratedDatabase();
   const auto store = OpenTestStore(url);
