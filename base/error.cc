@@ -36,6 +36,8 @@ absl::StatusCode CodeOf(ErrorReason reason) {
       return absl::StatusCode::kInternal;
     case ErrorReason::kUnimplemented:
       return absl::StatusCode::kUnimplemented;
+    case ErrorReason::kLikersNotIndexed:
+      return absl::StatusCode::kFailedPrecondition;
   }
   std::abort();  // An error without a reason is our mistake.
 }
@@ -87,6 +89,8 @@ absl::string_view ErrorReasonName(ErrorReason reason) {
       return "INTERNAL";
     case ErrorReason::kUnimplemented:
       return "UNIMPLEMENTED";
+    case ErrorReason::kLikersNotIndexed:
+      return "LIKERS_NOT_INDEXED";
   }
   return "UNSPECIFIED";
 }

@@ -32,6 +32,7 @@ enum class ErrorReason {
   kCancelled = 7,
   kInternal = 8,
   kUnimplemented = 9,
+  kLikersNotIndexed = 10,
 };
 
 // The reason's name as it goes over the wire: "STORE_UNAVAILABLE".

@@ -23,6 +23,7 @@
 #include "server/upkeep/failpoint.h"
 #include "server/upkeep/recent_likes_upkeep.h"
 #include "storage/postgres/migrate.h"
+#include "storage/postgres/migrate_likers_index.h"
 #include "storage/postgres/store.h"
 #include "storage/sqlite/sqlite_store.h"
 
@@ -47,6 +48,7 @@ absl::StatusOr<OpenedStore> OpenSqlite(const Config& config, StoreObserver& obse
   options.queue_mutations_max = config.write_queue_max;
   options.queue_reads_max = config.read_queue_max;
   options.batch_rows_max = config.batch_rows_max;
+  options.likers_index = config.likers_index;
   options.observer = &observer;
   absl::StatusOr<std::unique_ptr<LikeStore>> store = OpenSqliteStore(options);
   if (!store.ok()) return store.status();
@@ -265,6 +267,12 @@ absl::StatusOr<MigrationReport> MigrateDatabase(const Config& config) {
   absl::StatusOr<std::vector<std::string>> done =
       postgres::MigrateUp(config.database_url->text, ItemTypesOf(config));
   if (!done.ok()) return done.status();
+  if (config.likers_index) {
+    absl::StatusOr<std::vector<std::string>> indexed =
+        postgres::MakeLikersIndex(config.database_url->text, ItemTypesOf(config));
+    if (!indexed.ok()) return indexed.status();
+    done->insert(done->end(), indexed->begin(), indexed->end());
+  }
   if (done->empty()) done->push_back("nothing to do: the schema is complete");
   return MigrationReport{*std::move(done), /*complete=*/true};
 }
@@ -281,6 +289,14 @@ absl::StatusOr<MigrationReport> InspectDatabase(const Config& config) {
   }
   for (int64_t type : status->types_missing) {
     report.lines.push_back(absl::StrCat("missing: partition of item type ", type));
+  }
+  if (!config.likers_index || !report.complete) return report;
+  const absl::StatusOr<std::vector<int64_t>> not_indexed =
+      postgres::TypesWithoutLikersIndex(config.database_url->text, ItemTypesOf(config));
+  if (!not_indexed.ok()) return not_indexed.status();
+  report.complete = not_indexed->empty();
+  for (int64_t type : *not_indexed) {
+    report.lines.push_back(absl::StrCat("missing: index of likers of item type ", type));
   }
   return report;
 }

@@ -174,4 +174,44 @@ Task<absl::Status> CounterProto::HasLiked(const ProtoCall& call, const v1::HasLi
   co_return absl::OkStatus();
 }
 
+Task<absl::Status> CounterProto::ListLikes(const ProtoCall& call,
+                                           const v1::ListLikesRequest& request,
+                                           v1::ListLikesResponse& response) {
+  LikesListRequest read;
+  read.user_id = request.user_id();
+  read.item_types.assign(request.item_types().begin(), request.item_types().end());
+  read.page_size = request.page_size();
+  read.page_token = request.page_token();
+  Task<absl::StatusOr<LikesAnswer>> list = service_.ListLikes(std::move(read), call.limits);
+  absl::StatusOr<LikesAnswer> answer = co_await std::move(list);
+  if (!answer.ok()) co_return answer.status();
+  for (LikedItem& like : answer->likes) {
+    v1::LikedItem& out = *response.add_likes();
+    out.mutable_item()->set_item_type(std::move(like.item.type));
+    out.mutable_item()->set_item_id(like.item.id);
+    SetTimestamp(like.liked_at, *out.mutable_liked_at());
+  }
+  response.set_next_page_token(std::move(answer->next_page_token));
+  co_return absl::OkStatus();
+}
+
+Task<absl::Status> CounterProto::ListLikers(const ProtoCall& call,
+                                            const v1::ListLikersRequest& request,
+                                            v1::ListLikersResponse& response) {
+  LikersListRequest read;
+  read.item = ToItemRef(request.item());
+  read.page_size = request.page_size();
+  read.page_token = request.page_token();
+  Task<absl::StatusOr<LikersAnswer>> list = service_.ListLikers(std::move(read), call.limits);
+  absl::StatusOr<LikersAnswer> answer = co_await std::move(list);
+  if (!answer.ok()) co_return answer.status();
+  for (const ItemLiker& liker : answer->likers) {
+    v1::Liker& out = *response.add_likers();
+    out.set_user_id(liker.user_id);
+    SetTimestamp(liker.liked_at, *out.mutable_liked_at());
+  }
+  response.set_next_page_token(std::move(answer->next_page_token));
+  co_return absl::OkStatus();
+}
+
 }  // namespace counter

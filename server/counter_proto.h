@@ -41,6 +41,10 @@ class CounterProto {
                                     v1::BatchGetCountsResponse& response);
   Task<absl::Status> HasLiked(const ProtoCall& call, const v1::HasLikedRequest& request,
                               v1::HasLikedResponse& response);
+  Task<absl::Status> ListLikes(const ProtoCall& call, const v1::ListLikesRequest& request,
+                               v1::ListLikesResponse& response);
+  Task<absl::Status> ListLikers(const ProtoCall& call, const v1::ListLikersRequest& request,
+                                v1::ListLikersResponse& response);
 
  private:
   CounterService& service_;

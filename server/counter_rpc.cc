@@ -37,6 +37,8 @@ void CounterRpc::Register(rpc::Server& server) {
   add("GetCount", &AsyncService::RequestGetCount, &CounterProto::GetCount);
   add("BatchGetCounts", &AsyncService::RequestBatchGetCounts, &CounterProto::BatchGetCounts);
   add("HasLiked", &AsyncService::RequestHasLiked, &CounterProto::HasLiked);
+  add("ListLikes", &AsyncService::RequestListLikes, &CounterProto::ListLikes);
+  add("ListLikers", &AsyncService::RequestListLikers, &CounterProto::ListLikers);
 }
 
 }  // namespace counter

@@ -16,7 +16,7 @@ class CounterRpc {
  public:
   explicit CounterRpc(CounterProto& proto) : proto_(proto) {}
 
-  // Adds the six methods. Call it once, before server.Start().
+  // Adds the methods. Call it once, before server.Start().
   void Register(rpc::Server& server);
 
  private:

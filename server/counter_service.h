@@ -62,6 +62,28 @@ struct LikedAnswer {
   absl::Time as_of;            // Of the oldest part.
 };
 
+// One like of a user's list.
+struct LikedItem {
+  ItemRef item;
+  absl::Time liked_at;  // In whole seconds.
+};
+
+// A page of a list. The token is empty when nothing follows.
+struct LikesAnswer {
+  std::vector<LikedItem> likes;
+  std::string next_page_token;
+};
+
+struct ItemLiker {
+  int64_t user_id = 0;
+  absl::Time liked_at;
+};
+
+struct LikersAnswer {
+  std::vector<ItemLiker> likers;
+  std::string next_page_token;
+};
+
 // Told what the caches were good for; for metrics. Called on any thread; must not block.
 class ServiceObserver {
  public:
@@ -104,6 +126,10 @@ class CounterService {
   Task<absl::StatusOr<std::vector<CountAnswer>>> Counts(CountsRequest request, CallLimits limits);
 
   Task<absl::StatusOr<LikedAnswer>> HasLiked(LikedRequest request, CallLimits limits);
+
+  // Pages of lists, newest first, always from the store. In counter_service_lists.cc.
+  Task<absl::StatusOr<LikesAnswer>> ListLikes(LikesListRequest request, CallLimits limits);
+  Task<absl::StatusOr<LikersAnswer>> ListLikers(LikersListRequest request, CallLimits limits);
 
  private:
   using WriteResults = std::vector<absl::StatusOr<Applied>>;

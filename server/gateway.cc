@@ -66,7 +66,9 @@ std::string MethodOfRoute(const std::string& route) {
                                                           {"POST /v1/counts", "BatchGetCounts"},
                                                           {"GET /v1/counts", "BatchGetCounts"},
                                                           {"POST /v1/has_liked", "HasLiked"},
-                                                          {"GET /v1/has_liked", "HasLiked"}};
+                                                          {"GET /v1/has_liked", "HasLiked"},
+                                                          {"GET /v1/likes", "ListLikes"},
+                                                          {"GET /v1/likers", "ListLikers"}};
   const size_t connect = route.find(std::string(kConnectPaths));
   if (connect != std::string::npos) return route.substr(connect + kConnectPaths.size());
   const auto found = rest.find(route);

@@ -11,8 +11,11 @@ ItemTypes::ItemTypes(const std::vector<std::pair<std::string, ItemType>>& types)
   std::vector<std::string> names;
   for (const auto& [name, type] : types) {
     by_name_.emplace(name, type);
+    by_type_.emplace(type, name);
+    types_.push_back(type);
     names.push_back(name);
   }
+  std::sort(types_.begin(), types_.end());
   std::sort(names.begin(), names.end());
   // Enough to help; an error text is no catalogue.
   constexpr size_t kNamesMax = 10;

@@ -21,11 +21,19 @@ class ItemTypes {
 
   std::optional<ItemType> Find(absl::string_view name) const;
 
+  // Requires a configured type.
+  const std::string& NameOf(ItemType type) const { return by_type_.at(type); }
+
+  // All of them, by number.
+  const std::vector<ItemType>& types() const { return types_; }
+
   // What a caller may say, for error texts: `comment, post or reel`.
   const std::string& expected() const { return expected_; }
 
  private:
   absl::flat_hash_map<std::string, ItemType> by_name_;
+  absl::flat_hash_map<ItemType, std::string> by_type_;
+  std::vector<ItemType> types_;
   std::string expected_;
 };
 

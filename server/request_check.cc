@@ -11,14 +11,6 @@
 namespace counter {
 namespace {
 
-// A caller's text as an error may show it: printable, short, in quotes.
-std::string Quoted(absl::string_view text) {
-  constexpr size_t kShownBytesMax = 40;
-  const bool cut = text.size() > kShownBytesMax;
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kShownBytesMax)), cut ? "..." : "",
-                      "\"", cut ? absl::StrCat(" (", text.size(), " bytes)") : "");
-}
-
 bool IsItemTypeName(absl::string_view name) {
   constexpr size_t kNameBytesMax = 32;
   if (name.empty() || name.size() > kNameBytesMax || name[0] < 'a' || name[0] > 'z') return false;
@@ -38,6 +30,13 @@ std::string FieldAt(absl::string_view field, size_t i, bool single) {
 
 }  // namespace
 
+std::string QuotedText(absl::string_view text) {
+  constexpr size_t kShownBytesMax = 40;
+  const bool cut = text.size() > kShownBytesMax;
+  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kShownBytesMax)), cut ? "..." : "",
+                      "\"", cut ? absl::StrCat(" (", text.size(), " bytes)") : "");
+}
+
 void RequestCheck::Add(absl::string_view field, std::string description) {
   violations_.push_back({std::string(field), std::move(description)});
 }
@@ -47,17 +46,42 @@ UserId RequestCheck::User(absl::string_view field, int64_t id) {
   return UserId{id};
 }
 
-Item RequestCheck::ItemAt(absl::string_view field, const ItemRef& item) {
-  const std::optional<ItemType> type = item_types_.Find(item.type);
+ItemType RequestCheck::TypeAt(absl::string_view field, absl::string_view name) {
+  const std::optional<ItemType> type = item_types_.Find(name);
   if (!type.has_value()) {
-    const bool well_formed = IsItemTypeName(item.type);
-    Add(absl::StrCat(field, ".item_type"),
-        absl::StrCat(well_formed ? "must be a configured type, "
-                                 : "must be [a-z][a-z0-9_]{0,31} and a configured type, ",
-                     item_types_.expected(), "; got ", Quoted(item.type)));
+    const bool well_formed = IsItemTypeName(name);
+    Add(field, absl::StrCat(well_formed ? "must be a configured type, "
+                                        : "must be [a-z][a-z0-9_]{0,31} and a configured type, ",
+                            item_types_.expected(), "; got ", QuotedText(name)));
   }
+  return type.value_or(ItemType{});
+}
+
+Item RequestCheck::ItemAt(absl::string_view field, const ItemRef& item) {
+  const ItemType type = TypeAt(absl::StrCat(field, ".item_type"), item.type);
   if (item.id < 1) Add(absl::StrCat(field, ".item_id"), IdExpected(item.id));
-  return Item{type.value_or(ItemType{}), item.id};
+  return Item{type, item.id};
+}
+
+std::vector<ItemType> RequestCheck::TypesAt(absl::string_view field,
+                                            const std::vector<std::string>& names) {
+  std::vector<ItemType> types;
+  if (!Size(field, names.size())) return types;
+  for (size_t i = 0; i < names.size(); ++i) {
+    types.push_back(TypeAt(absl::StrCat(field, "[", i, "]"), names[i]));
+  }
+  std::sort(types.begin(), types.end());
+  types.erase(std::unique(types.begin(), types.end()), types.end());
+  return types;
+}
+
+int RequestCheck::PageSizeAt(absl::string_view field, int page_size) {
+  if (page_size >= 1 && page_size <= kPageSizeMax) return page_size;
+  if (page_size != 0) {
+    Add(field, absl::StrCat("must be 1 to ", kPageSizeMax, ", or 0 for ", kPageSizeDefault,
+                            "; got ", page_size));
+  }
+  return kPageSizeDefault;
 }
 
 Action RequestCheck::ActionAt(absl::string_view field, int action) {
@@ -82,7 +106,7 @@ std::optional<ConsistencyToken> RequestCheck::TokenAt(absl::string_view field,
   std::optional<ConsistencyToken> decoded = DecodeConsistencyToken(token);
   if (!decoded.has_value()) {
     Add(field,
-        absl::StrCat("must be a consistency_token of an earlier answer, got ", Quoted(token)));
+        absl::StrCat("must be a consistency_token of an earlier answer, got ", QuotedText(token)));
   }
   return decoded;
 }

@@ -27,6 +27,13 @@ namespace counter {
 // The most mutations, items or tokens of one request.
 inline constexpr size_t kBatchItemsMax = 1000;
 
+// How much of a list a page holds: at most, and where the caller does not say.
+inline constexpr int kPageSizeMax = 1000;
+inline constexpr int kPageSizeDefault = 100;
+
+// A caller's text as an error may show it: printable, short, in quotes.
+std::string QuotedText(absl::string_view text);
+
 // An item as a caller named it.
 struct ItemRef {
   std::string type;
@@ -57,6 +64,19 @@ struct LikedRequest {
   std::vector<std::string> consistency_tokens;
 };
 
+struct LikesListRequest {
+  int64_t user_id = 0;
+  std::vector<std::string> item_types;  // None: all.
+  int page_size = 0;
+  std::string page_token;
+};
+
+struct LikersListRequest {
+  ItemRef item;
+  int page_size = 0;
+  std::string page_token;
+};
+
 class RequestCheck {
  public:
   explicit RequestCheck(const ItemTypes& item_types) : item_types_(item_types) {}
@@ -66,6 +86,11 @@ class RequestCheck {
   Action ActionAt(absl::string_view field, int action);
   Consistency ConsistencyAt(absl::string_view field, int consistency);
   std::optional<ConsistencyToken> TokenAt(absl::string_view field, const std::string& token);
+
+  // Sorted, each once.
+  std::vector<ItemType> TypesAt(absl::string_view field, const std::vector<std::string>& names);
+  // kPageSizeDefault for 0.
+  int PageSizeAt(absl::string_view field, int page_size);
 
   // False, with a violation, if a list is longer than kBatchItemsMax: do not look into it then.
   bool Size(absl::string_view field, size_t size);
@@ -77,6 +102,8 @@ class RequestCheck {
   absl::Status error() const { return MakeInvalidRequest(violations_); }
 
  private:
+  ItemType TypeAt(absl::string_view field, absl::string_view name);
+
   const ItemTypes& item_types_;
   std::vector<FieldViolation> violations_;
 };

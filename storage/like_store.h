@@ -26,8 +26,9 @@
 // applied; a write that was sent ends with what became of it, as soon as that is known.
 //
 // Errors (base/error.h): kStoreUnavailable, kOverloaded (the store's queue is full; not applied),
-// kDeadlineExceeded, kCancelled, kShuttingDown (after Stop; not applied), kInternal. An error of a
-// write that is not marked as not applied means: applied zero or one time.
+// kDeadlineExceeded, kCancelled, kShuttingDown (after Stop; not applied), kInternal, and
+// kLikersNotIndexed of ListLikers. An error of a write that is not marked as not applied means:
+// applied zero or one time.
 //
 // Threads: every method may be called from any thread. The tasks go on on a thread of the store;
 // they must not block it. Ownership: the store must outlive every task it gave out; Stop() ends
@@ -100,6 +101,49 @@ struct PairsRead {
   absl::Time as_of;  // Not later than the instant of the snapshot that was read.
 };
 
+// One like of a user's list. liked_at is the time of the transaction that made the like, in whole
+// seconds since 1970.
+struct ListedLike {
+  Item item;
+  int64_t liked_at = 0;
+
+  friend bool operator==(const ListedLike&, const ListedLike&) = default;
+};
+
+// A page of the likes of a user, newest first: by liked_at, then item type, then item id, all
+// falling. A position is the last like of the page before, whether or not it is still there.
+struct LikesQuery {
+  UserId user;
+  std::vector<ItemType> types;      // Only likes of these.
+  std::optional<ListedLike> after;  // Only what comes after it. Absent: from the newest.
+  int likes_max = 1;
+};
+
+struct LikesPage {
+  std::vector<ListedLike> likes;
+  bool more = false;  // Others come after these.
+};
+
+// One like of an item's list.
+struct ListedLiker {
+  UserId user;
+  int64_t liked_at = 0;
+
+  friend bool operator==(const ListedLiker&, const ListedLiker&) = default;
+};
+
+// A page of the likers of an item, newest first: by liked_at, then user, both falling.
+struct LikersQuery {
+  Item item;
+  std::optional<ListedLiker> after;
+  int likers_max = 1;
+};
+
+struct LikersPage {
+  std::vector<ListedLiker> likers;
+  bool more = false;
+};
+
 // One item whose stored count or digest differs from what its likes add up to.
 struct AuditFinding {
   Item item;
@@ -135,6 +179,15 @@ class LikeStore {
   // Which of the items, which may repeat, the user likes.
   virtual Task<absl::StatusOr<PairsRead>> HasLiked(UserId user, std::vector<ItemRead> items,
                                                    Consistency consistency, CallLimits limits) = 0;
+
+  // A page of the user's likes, from one snapshot of the primary. Its cost rises with the number of
+  // likes that the user has, not with how many are asked for. Requires likes_max >= 1.
+  virtual Task<absl::StatusOr<LikesPage>> ListLikes(LikesQuery query, CallLimits limits) = 0;
+
+  // A page of the item's likers, likewise, at a cost that does not depend on how many it has.
+  // kLikersNotIndexed where the optional index of the item's type is not there. Requires
+  // likers_max >= 1.
+  virtual Task<absl::StatusOr<LikersPage>> ListLikers(LikersQuery query, CallLimits limits) = 0;
 
   // Recounts up to items_max items that come after `after` in key order (absent: from the start),
   // each in one snapshot with its stored counter. Sees counters without likes and likes without

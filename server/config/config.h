@@ -57,6 +57,7 @@ struct Config {
   int write_queue_max = 0;  // Mutations.
   int read_queue_max = 0;   // Reads.
   int batch_rows_max = 0;   // Mutations a transaction.
+  bool likers_index = false;
 
   // Cache.
   std::optional<ServiceUrl> redis_url;  // None: the cache inside this process.

@@ -113,6 +113,16 @@ std::vector<Setting> MakeSettings() {
        .help = "The most that the store applies in one transaction. More raises throughput under "
                "load and the time that each write takes."},
 
+      {.name = "LIKERS_INDEX",
+       .group = "Storage",
+       .field = &Config::likers_index,
+       .default_text = "false",
+       .help =
+           "Whether the index that ListLikers needs is made: by the embedded store when it is "
+           "opened, in PostgreSQL by counterd migrate up, while servers go on working. An index "
+           "that is there is used, and kept up to date, whatever this says. It takes room for "
+           "each like (docs/lists.md)."},
+
       {.name = "REDIS_URL",
        .group = "Cache",
        .field = &Config::redis_url,

@@ -31,6 +31,8 @@ void ConnectApi::Register(http::HttpServer& server) {
   Add(server, "/counter.v1.CounterService/GetCount", &CounterProto::GetCount, true);
   Add(server, "/counter.v1.CounterService/BatchGetCounts", &CounterProto::BatchGetCounts, true);
   Add(server, "/counter.v1.CounterService/HasLiked", &CounterProto::HasLiked, true);
+  Add(server, "/counter.v1.CounterService/ListLikes", &CounterProto::ListLikes, true);
+  Add(server, "/counter.v1.CounterService/ListLikers", &CounterProto::ListLikers, true);
 }
 
 template <class Request, class Response>

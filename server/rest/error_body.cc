@@ -102,6 +102,7 @@ http::Response JsonResponse(int status, std::string body) {
 int HttpStatusOf(const absl::Status& error) {
   switch (ReasonOf(error)) {
     case ErrorReason::kInvalidRequest:
+    case ErrorReason::kLikersNotIndexed:
       return 400;
     case ErrorReason::kRateLimited:
       return 429;

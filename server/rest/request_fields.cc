@@ -258,4 +258,30 @@ std::vector<MutationFields> RequestFields::Mutations(absl::string_view name) {
   return mutations;
 }
 
+std::vector<std::string> RequestFields::Names(absl::string_view name) const {
+  std::vector<std::string> names;
+  const auto found = parameters_.find(name);
+  if (found == parameters_.end()) return names;
+  for (const std::string& list : found->second) {
+    for (absl::string_view text : absl::StrSplit(list, ',', absl::SkipEmpty())) {
+      names.emplace_back(text);
+    }
+  }
+  return names;
+}
+
+int RequestFields::PageSize(absl::string_view name) {
+  const std::string text = Text(name);
+  int size = 0;
+  if (text.empty() || absl::SimpleAtoi(text, &size)) return size;
+  Add(std::string(name), absl::StrCat("must be a whole number from 1 to ", kPageSizeMax, ", got \"",
+                                      Shown(text), "\""));
+  return 0;
+}
+
+std::string RequestFields::Text(absl::string_view name) const {
+  const auto found = parameters_.find(name);
+  return found == parameters_.end() ? std::string() : found->second.back();
+}
+
 }  // namespace counter::rest

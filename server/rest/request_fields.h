@@ -58,6 +58,14 @@ class RequestFields {
   // kBatchItemsMax. What is wrong with one is in its own violations. JSON only.
   std::vector<MutationFields> Mutations(absl::string_view name);
 
+  // The following are for queries. Names by commas, by repeating the name, or both; none if it is
+  // not there.
+  std::vector<std::string> Names(absl::string_view name) const;
+  // 0 if it is not there. Which sizes are allowed is not its business.
+  int PageSize(absl::string_view name);
+  // Empty if it is not there.
+  std::string Text(absl::string_view name) const;
+
   const std::vector<FieldViolation>& violations() const { return violations_; }
 
  private:

@@ -66,6 +66,11 @@ std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
 }
 
+// Of a like, whose time is kept in whole seconds.
+std::string SecondsText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+}
+
 // Item types have passed the check, so that no text in a body needs escaping.
 std::string CountsBody(const std::vector<ItemRef>& items, const std::vector<CountAnswer>& counts,
                        absl::Duration took) {
@@ -116,6 +121,8 @@ void RestApi::Register(http::HttpServer& server) {
   add("GET", "/v1/counts", "GET /v1/counts", &RestApi::Counts);
   add("POST", "/v1/has_liked", "POST /v1/has_liked", &RestApi::HasLiked);
   add("GET", "/v1/has_liked", "GET /v1/has_liked", &RestApi::HasLiked);
+  add("GET", "/v1/likes", "GET /v1/likes", &RestApi::Likes);
+  add("GET", "/v1/likers", "GET /v1/likers", &RestApi::Likers);
 }
 
 Task<http::Response> RestApi::Run(const char* name, Method method, const http::Request& request) {
@@ -155,6 +162,10 @@ absl::Status RestApi::Check(std::vector<FieldViolation> violations,
                             const std::vector<NamedType>& types) const {
   RequestCheck check(options_.item_types);
   for (const NamedType& named : types) check.ItemAt(named.field, {named.type, 1});
+  return Verdict(std::move(violations), check);
+}
+
+absl::Status RestApi::Verdict(std::vector<FieldViolation> violations, const RequestCheck& check) {
   if (!check.ok()) {
     // Where the item is not an object of its own, its type is a field of the request.
     for (FieldViolation& violation : FieldViolationsOf(check.error())) {
@@ -277,6 +288,52 @@ Task<RestApi::Body> RestApi::HasLiked(const http::Request& request, const CallLi
   const absl::StatusOr<LikedAnswer> answer = co_await std::move(has_liked);
   if (!answer.ok()) co_return answer.status();
   co_return LikedBody(items, answer->liked);
+}
+
+Task<RestApi::Body> RestApi::Likes(const http::Request& request, const CallLimits& limits) {
+  RequestFields fields = FieldsOf(request);
+  LikesListRequest read;
+  read.user_id = fields.Id("user_id");
+  read.item_types = fields.Names("item_types");
+  read.page_size = fields.PageSize("page_size");
+  read.page_token = fields.Text("page_token");
+  RequestCheck check(options_.item_types);
+  check.TypesAt("item_types", read.item_types);
+  check.PageSizeAt("page_size", read.page_size);
+  const absl::Status checked = Verdict(fields.violations(), check);
+  if (!checked.ok()) co_return checked;
+  Task<absl::StatusOr<LikesAnswer>> list = service_.ListLikes(std::move(read), limits);
+  const absl::StatusOr<LikesAnswer> answer = co_await std::move(list);
+  if (!answer.ok()) co_return answer.status();
+  std::string body = "{\"likes\":[";
+  for (const LikedItem& like : answer->likes) {
+    absl::StrAppend(&body, body.back() == '[' ? "" : ",", "{\"item_type\":\"", like.item.type,
+                    "\",\"item_id\":", like.item.id, ",\"liked_at\":\"", SecondsText(like.liked_at),
+                    "\"}");
+  }
+  co_return absl::StrCat(body, "],\"next_page_token\":\"", answer->next_page_token, "\"}");
+}
+
+Task<RestApi::Body> RestApi::Likers(const http::Request& request, const CallLimits& limits) {
+  RequestFields fields = FieldsOf(request);
+  LikersListRequest read;
+  read.item = {fields.ItemType("item_type"), fields.Id("item_id")};
+  read.page_size = fields.PageSize("page_size");
+  read.page_token = fields.Text("page_token");
+  RequestCheck check(options_.item_types);
+  check.ItemAt("", {read.item.type, 1});
+  check.PageSizeAt("page_size", read.page_size);
+  const absl::Status checked = Verdict(fields.violations(), check);
+  if (!checked.ok()) co_return checked;
+  Task<absl::StatusOr<LikersAnswer>> list = service_.ListLikers(std::move(read), limits);
+  const absl::StatusOr<LikersAnswer> answer = co_await std::move(list);
+  if (!answer.ok()) co_return answer.status();
+  std::string body = "{\"likers\":[";
+  for (const ItemLiker& liker : answer->likers) {
+    absl::StrAppend(&body, body.back() == '[' ? "" : ",", "{\"user_id\":", liker.user_id,
+                    ",\"liked_at\":\"", SecondsText(liker.liked_at), "\"}");
+  }
+  co_return absl::StrCat(body, "],\"next_page_token\":\"", answer->next_page_token, "\"}");
 }
 
 }  // namespace counter::rest

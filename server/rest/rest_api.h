@@ -12,6 +12,10 @@
 //   GET    /v1/counts      ?item_ids=1,2&item_type=              likewise
 //   POST   /v1/has_liked   {user_id, item_ids, item_type}     -> {liked: {"456": true}}
 //   GET    /v1/has_liked   ?user_id=&item_ids=&item_type=        likewise
+//   GET    /v1/likes       ?user_id=&item_types=&page_size=&page_token=
+//                                -> {likes: [{item_type, item_id, liked_at}], next_page_token}
+//   GET    /v1/likers      ?item_id=&item_type=&page_size=&page_token=
+//                                -> {likers: [{user_id, liked_at}], next_page_token}
 //
 // It is JSON <-> vocabulary and nothing else: WHAT a like means is in counter_service. It knows no
 // gRPC and no protobuf. A call gets in by the same Admission as over gRPC. The promises are those
@@ -68,6 +72,8 @@ class RestApi {
   Task<Body> Count(const http::Request& request, const CallLimits& limits);
   Task<Body> Counts(const http::Request& request, const CallLimits& limits);
   Task<Body> HasLiked(const http::Request& request, const CallLimits& limits);
+  Task<Body> Likes(const http::Request& request, const CallLimits& limits);
+  Task<Body> Likers(const http::Request& request, const CallLimits& limits);
 
   // OK, or everything that is wrong with a request whose item types are `types`, each with the name
   // of its field.
@@ -77,6 +83,8 @@ class RestApi {
   };
   absl::Status Check(std::vector<FieldViolation> violations,
                      const std::vector<NamedType>& types) const;
+  // The same for a request whose other values `check` has looked at.
+  static absl::Status Verdict(std::vector<FieldViolation> violations, const RequestCheck& check);
   void AddRateLimit(const absl::Status& status, http::Response& response) const;
 
   CounterService& service_;

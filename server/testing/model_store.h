@@ -4,9 +4,10 @@
 #ifndef COUNTER_SERVER_TESTING_MODEL_STORE_H_
 #define COUNTER_SERVER_TESTING_MODEL_STORE_H_
 
+#include <algorithm>
 #include <map>
-#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -64,6 +65,41 @@ class ModelStore final : public LikeStore {
     co_return read;
   }
 
+  Task<absl::StatusOr<LikesPage>> ListLikes(LikesQuery query, CallLimits) override {
+    MutexLock lock(mutex_);
+    if (!read_error_.ok()) co_return read_error_;
+    const auto order = [](const ListedLike& like) { return std::tie(like.liked_at, like.item); };
+    std::vector<ListedLike> likes;
+    for (const auto& [pair, liked_at] : likes_) {
+      const ListedLike like = {pair.second, liked_at};
+      const bool of_type = std::count(query.types.begin(), query.types.end(), like.item.type) > 0;
+      const bool comes = !query.after.has_value() || order(like) < order(*query.after);
+      if (pair.first == query.user && of_type && comes) likes.push_back(like);
+    }
+    std::sort(likes.begin(), likes.end(),
+              [&](const ListedLike& a, const ListedLike& b) { return order(a) > order(b); });
+    const bool more = Cut(likes, query.likes_max);
+    co_return LikesPage{std::move(likes), more};
+  }
+
+  Task<absl::StatusOr<LikersPage>> ListLikers(LikersQuery query, CallLimits) override {
+    MutexLock lock(mutex_);
+    if (!read_error_.ok()) co_return read_error_;
+    const auto order = [](const ListedLiker& liker) {
+      return std::tie(liker.liked_at, liker.user);
+    };
+    std::vector<ListedLiker> likers;
+    for (const auto& [pair, liked_at] : likes_) {
+      const ListedLiker liker = {pair.first, liked_at};
+      const bool comes = !query.after.has_value() || order(liker) < order(*query.after);
+      if (pair.second == query.item && comes) likers.push_back(liker);
+    }
+    std::sort(likers.begin(), likers.end(),
+              [&](const ListedLiker& a, const ListedLiker& b) { return order(a) > order(b); });
+    const bool more = Cut(likers, query.likers_max);
+    co_return LikersPage{std::move(likers), more};
+  }
+
   Task<absl::StatusOr<AuditPage>> Audit(std::optional<Item>, int, CallLimits) override {
     co_return AuditPage{};
   }
@@ -97,6 +133,14 @@ class ModelStore final : public LikeStore {
   absl::AnyInvocable<void()> after_read;
 
  private:
+  // Leaves the first so many; whether there were more.
+  template <class Listed>
+  static bool Cut(std::vector<Listed>& all, int max) {
+    if (all.size() <= static_cast<size_t>(max)) return false;
+    all.resize(static_cast<size_t>(max));
+    return true;
+  }
+
   struct Counter {
     int64_t count = 0;
     int64_t version = 0;
@@ -113,7 +157,8 @@ class ModelStore final : public LikeStore {
     if (error != write_errors_.end() && !error->second.ok()) return error->second;
     const std::pair<UserId, Item> pair = {mutation.user, mutation.item};
     const bool like = mutation.action == Action::kLike;
-    const bool changed = like ? likes_.insert(pair).second : likes_.erase(pair) == 1;
+    const int64_t now = absl::ToUnixSeconds(clock_.WallNow());
+    const bool changed = like ? likes_.emplace(pair, now).second : likes_.erase(pair) == 1;
     Counter& counter = counters_[mutation.item];
     if (changed) {
       counter.count += like ? 1 : -1;
@@ -124,7 +169,7 @@ class ModelStore final : public LikeStore {
 
   const Clock& clock_;
   mutable Mutex mutex_;
-  std::set<std::pair<UserId, Item>> likes_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<UserId, Item>, int64_t> likes_ ABSL_GUARDED_BY(mutex_);
   std::map<Item, Counter> counters_ ABSL_GUARDED_BY(mutex_);
   std::map<Item, absl::Status> write_errors_ ABSL_GUARDED_BY(mutex_);
   absl::Status read_error_ ABSL_GUARDED_BY(mutex_);

@@ -56,6 +56,12 @@ class FakeStore final : public LikeStore, public CacheOutbox, public StaleOutbox
                                            CallLimits) override {
     co_return PairsRead{};
   }
+  Task<absl::StatusOr<LikesPage>> ListLikes(LikesQuery, CallLimits) override {
+    co_return LikesPage{};
+  }
+  Task<absl::StatusOr<LikersPage>> ListLikers(LikersQuery, CallLimits) override {
+    co_return LikersPage{};
+  }
   Task<absl::StatusOr<AuditPage>> Audit(std::optional<Item>, int, CallLimits) override {
     co_return AuditPage{};
   }

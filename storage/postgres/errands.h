@@ -1,9 +1,9 @@
 // Errands: seldom statements that must not stand in the way of likes and reads, one after the
 // other, on a connection of their own.
 //
-// Use one for recounts, which may take minutes, and one for the upkeep of the outbox. Make it when
-// the first errand comes, so that a server that runs none needs no connection for them. An errand
-// is a unit, and so a transaction; it is not tried again.
+// Use one for recounts, which may take minutes, one for the upkeep of the outbox, some for lists.
+// Make it when the first errand comes, so that a server that runs none needs no connection for
+// them. An errand is a unit, and so a transaction; it is not tried again.
 //
 // Threads: everything on the loop's thread. Ownership: it must outlive the run of the loop.
 #ifndef COUNTER_STORAGE_POSTGRES_ERRANDS_H_
@@ -39,6 +39,7 @@ class Errands final : public Link::Owner {
   void DropUnwanted();
   void FailAll(const absl::Status& error);
   bool idle() const { return errands_.empty(); }
+  size_t size() const { return errands_.size(); }  // Taken and not ended.
   const Link& link() const { return link_; }
 
   void LinkReady(Link& link) override;

@@ -1,17 +1,15 @@
 #include "storage/postgres/migrate.h"
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "storage/postgres/connection.h"
-#include "storage/postgres/database_url.h"
+#include "storage/postgres/migration_session.h"
+#include "storage/postgres/session_check.h"
 
 namespace counter::postgres {
 namespace {
@@ -20,93 +18,9 @@ namespace {
 // keys.
 constexpr absl::string_view kTakeTurns = "SELECT pg_advisory_xact_lock(1668183154)";
 
-// A connection that the calling thread waits for.
-class Session {
- public:
-  static absl::StatusOr<std::unique_ptr<Session>> Open(const std::string& url,
-                                                       absl::Duration patience) {
-    const absl::StatusOr<DatabaseUrl> parsed = ParseDatabaseUrl(url);
-    if (!parsed.ok()) return parsed.status();
-    ConnectionOptions options;
-    options.conninfo = parsed->conninfo;
-    options.pooled = parsed->pooled;
-    options.application_name = "counterd migrate";
-    options.prepare = false;
-    options.statement_timeout = patience;
-    options.lock_timeout = patience;
-    absl::StatusOr<std::unique_ptr<Session>> session = Try(options);
-    if (!session.ok() && absl::StrContains(session.status().message(), "startup parameter")) {
-      options.pooled = true;
-      session = Try(options);
-    }
-    return session;
-  }
-
-  ~Session() {
-    connection_->Close();
-    loop_.restart();
-    loop_.run();
-  }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-
-  // Runs one statement in the transaction at hand, or in one of its own.
-  absl::StatusOr<Table> Run(absl::string_view sql) {
-    const std::string text(sql);
-    const Statement statement = {"", text.c_str(), {}, false};
-    std::optional<UnitReply> reply;
-    connection_->Send({{&statement, {}}}, [&reply](UnitReply got) { reply = std::move(got); });
-    RunUntil(reply);
-    if (reply->fate != UnitFate::kCommitted)
-      return absl::UnavailableError(
-          absl::StrCat(reply->error.message, " (SQLSTATE ", reply->error.sqlstate, ")"));
-    return std::move(reply->tables[0]);
-  }
-
-  absl::StatusOr<int64_t> Int(absl::string_view sql) {
-    const absl::StatusOr<Table> table = Run(sql);
-    if (!table.ok()) return table.status();
-    if (table->rows() != 1 || table->columns() != 1)
-      return absl::InternalError("one value was expected");
-    return DecodeInt(table->Cell(0, 0)).value_or(0);
-  }
-
-  const SessionFacts& facts() const { return facts_; }
-
- private:
-  static absl::StatusOr<std::unique_ptr<Session>> Try(const ConnectionOptions& options) {
-    auto session = std::unique_ptr<Session>(new Session(options));
-    std::optional<ConnectReply> reply;
-    session->connection_->Connect([&reply](ConnectReply got) { reply = std::move(got); },
-                                  [](const ServerError&) {});
-    session->RunUntil(reply);
-    if (reply->error.has_value()) return absl::UnavailableError(reply->error->message);
-    if (reply->facts.in_recovery || reply->facts.read_only)
-      return absl::FailedPreconditionError(
-          "the server is a standby or read-only; migrate the primary");
-    session->facts_ = reply->facts;
-    return session;
-  }
-
-  explicit Session(const ConnectionOptions& options)
-      : connection_(Connection::Make(loop_, options)) {}
-
-  template <class T>
-  void RunUntil(const std::optional<T>& reply) {
-    while (!reply.has_value()) {
-      loop_.restart();
-      loop_.run_one();
-    }
-  }
-
-  boost::asio::io_context loop_;
-  std::shared_ptr<Connection> connection_;
-  SessionFacts facts_;
-};
-
 // Runs the statements in one transaction, alone on the database as far as migrations go.
 template <class Body>
-absl::Status Alone(Session& session, Body body) {
+absl::Status Alone(MigrationSession& session, Body body) {
   absl::Status status = session.Run("BEGIN").status();
   if (status.ok()) status = session.Run(kTakeTurns).status();
   if (status.ok()) status = body();
@@ -118,11 +32,11 @@ constexpr absl::string_view kMakeNotes =
     "CREATE TABLE IF NOT EXISTS counter_migrations (number int8 PRIMARY KEY, name text NOT NULL, "
     "applied_at timestamptz NOT NULL DEFAULT now())";
 
-absl::StatusOr<int64_t> Applied(Session& session) {
+absl::StatusOr<int64_t> Applied(MigrationSession& session) {
   return session.Int("SELECT coalesce(max(number), 0)::int8 FROM counter_migrations");
 }
 
-absl::Status Apply(Session& session, const Migration& migration) {
+absl::Status Apply(MigrationSession& session, const Migration& migration) {
   for (const std::string& statement : SplitStatements(migration.sql)) {
     const absl::Status status = session.Run(statement).status();
     if (!status.ok())
@@ -135,7 +49,7 @@ absl::Status Apply(Session& session, const Migration& migration) {
       .status();
 }
 
-absl::StatusOr<std::vector<int64_t>> TypesMissing(Session& session,
+absl::StatusOr<std::vector<int64_t>> TypesMissing(MigrationSession& session,
                                                   const std::vector<ItemType>& item_types) {
   std::vector<int64_t> missing;
   for (const ItemType type : item_types) {
@@ -149,7 +63,7 @@ absl::StatusOr<std::vector<int64_t>> TypesMissing(Session& session,
   return missing;
 }
 
-absl::Status MakePartitions(Session& session, const std::vector<ItemType>& item_types,
+absl::Status MakePartitions(MigrationSession& session, const std::vector<ItemType>& item_types,
                             std::vector<std::string>& done) {
   const absl::StatusOr<std::vector<int64_t>> missing = TypesMissing(session, item_types);
   if (!missing.ok()) return missing.status();
@@ -195,7 +109,8 @@ std::vector<std::string> SplitStatements(const std::string& sql) {
 
 absl::StatusOr<MigrationStatus> ReadMigrationStatus(const std::string& url,
                                                     const std::vector<ItemType>& item_types) {
-  const absl::StatusOr<std::unique_ptr<Session>> session = Session::Open(url, absl::Seconds(10));
+  const absl::StatusOr<std::unique_ptr<MigrationSession>> session =
+      MigrationSession::Open(url, absl::Seconds(10));
   if (!session.ok()) return session.status();
   MigrationStatus status;
   status.head = MigrationHead();
@@ -215,9 +130,10 @@ absl::StatusOr<MigrationStatus> ReadMigrationStatus(const std::string& url,
 absl::StatusOr<std::vector<std::string>> MigrateUp(const std::string& url,
                                                    const std::vector<ItemType>& item_types,
                                                    absl::Duration patience) {
-  const absl::StatusOr<std::unique_ptr<Session>> opened = Session::Open(url, patience);
+  const absl::StatusOr<std::unique_ptr<MigrationSession>> opened =
+      MigrationSession::Open(url, patience);
   if (!opened.ok()) return opened.status();
-  Session& session = **opened;
+  MigrationSession& session = **opened;
   std::vector<std::string> done;
   absl::Status status = Alone(session, [&] { return session.Run(kMakeNotes).status(); });
   for (const Migration& migration : Migrations()) {

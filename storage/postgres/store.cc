@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/task.h"
 #include "storage/postgres/database_url.h"
+#include "storage/postgres/list_statements.h"
 #include "storage/postgres/outbox_statements.h"
 #include "storage/postgres/read_statements.h"
 #include "storage/postgres/store_loop.h"
@@ -42,6 +44,41 @@ Task<absl::StatusOr<std::vector<Table>>> RunErrand(StoreLoop& on, StoreLoop::Err
   CallbackAwaitable<Tables, decltype(start)> run(start);
   Tables tables = co_await run;
   co_return tables;
+}
+
+// Why a call that has come may not begin any more.
+absl::Status CheckWanted(const CallLimits& limits) {
+  absl::Status error;
+  if (limits.cancellation.cancelled()) {
+    error = MakeError(ErrorReason::kCancelled, "the caller went away");
+  } else if (limits.expired(Clock::System().MonotonicNow())) {
+    error =
+        MakeError(ErrorReason::kDeadlineExceeded, "the deadline passed before the store was asked");
+  }
+  if (!error.ok()) MarkNotApplied(error);
+  return error;
+}
+
+// The table that the last statement of a list answered.
+template <class Query>
+Task<absl::StatusOr<Table>> RunList(StoreLoop& on,
+                                    void (StoreLoop::*list)(const Query&, const CallLimits&,
+                                                            Errands::Done),
+                                    Query query, CallLimits limits) {
+  using Tables = absl::StatusOr<std::vector<Table>>;
+  const absl::Status wanted = CheckWanted(limits);
+  if (!wanted.ok()) co_return wanted;
+  if (!on.Enter()) co_return ShuttingDown();
+  auto start = [&](Resumer<Tables> resume) {
+    on.Post([loop = &on, list, query = std::move(query), limits = std::move(limits),
+             resume = std::move(resume)]() mutable {
+      (loop->*list)(query, limits, std::move(resume));
+    });
+  };
+  CallbackAwaitable<Tables, decltype(start)> run(start);
+  Tables tables = co_await run;
+  if (!tables.ok()) co_return tables.status();
+  co_return std::move(tables->back());
 }
 
 }  // namespace
@@ -122,6 +159,24 @@ Task<absl::StatusOr<PairsRead>> PostgresStore::HasLiked(UserId user, std::vector
   Answers answers = co_await read;
   if (!answers.ok()) co_return answers.status();
   co_return PairsRead{std::move(answers->answers), ReadSource::kPrimary, answers->as_of};
+}
+
+Task<absl::StatusOr<LikesPage>> PostgresStore::ListLikes(LikesQuery query, CallLimits limits) {
+  const int likes_max = query.likes_max;
+  Task<absl::StatusOr<Table>> run =
+      RunList(*loop_, &StoreLoop::ListLikes, std::move(query), std::move(limits));
+  const absl::StatusOr<Table> table = co_await std::move(run);
+  if (!table.ok()) co_return table.status();
+  co_return DecodeLikes(*table, likes_max);
+}
+
+Task<absl::StatusOr<LikersPage>> PostgresStore::ListLikers(LikersQuery query, CallLimits limits) {
+  const int likers_max = query.likers_max;
+  Task<absl::StatusOr<Table>> run =
+      RunList(*loop_, &StoreLoop::ListLikers, query, std::move(limits));
+  const absl::StatusOr<Table> table = co_await std::move(run);
+  if (!table.ok()) co_return table.status();
+  co_return DecodeLikers(*table, likers_max);
 }
 
 Task<absl::StatusOr<AuditPage>> PostgresStore::Audit(std::optional<Item> after, int items_max,

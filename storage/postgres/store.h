@@ -3,8 +3,8 @@
 //
 // Use it when several servers share one truth. It writes through lanes, each a connection that owns
 // a range of buckets and combines what arrives into batches (lane.h); reads go over a connection of
-// their own (reader.h), recounts over another that is opened for the first of them. The schema is
-// made by migrate.h, not here: a database behind this binary is refused.
+// their own (reader.h), recounts and lists over others that are opened for the first of them. The
+// schema is made by migrate.h, not here: a database behind this binary is refused.
 //
 // Deadlines: a mutation that has not been sent when its deadline comes ends as not applied. One
 // that was sent ends with kDeadlineExceeded, applied zero or one time; its reply is still read.
@@ -48,6 +48,8 @@ class PostgresStore final : public LikeStore, public CacheOutbox, public StaleOu
                                           CallLimits limits) override;
   Task<absl::StatusOr<PairsRead>> HasLiked(UserId user, std::vector<ItemRead> items,
                                            Consistency consistency, CallLimits limits) override;
+  Task<absl::StatusOr<LikesPage>> ListLikes(LikesQuery query, CallLimits limits) override;
+  Task<absl::StatusOr<LikersPage>> ListLikers(LikersQuery query, CallLimits limits) override;
   Task<absl::StatusOr<AuditPage>> Audit(std::optional<Item> after, int items_max,
                                         CallLimits limits) override;
   // "unknown" before the first connection.

@@ -162,11 +162,51 @@ void StoreLoop::RunErrand(ErrandKind kind, std::vector<StatementCall> calls,
   Busy();
 }
 
+std::vector<Errands*> StoreLoop::AllErrands() const {
+  std::vector<Errands*> all;
+  for (Errands* errands : {audits_.get(), outbox_.get()})
+    if (errands != nullptr) all.push_back(errands);
+  for (const auto& errands : lists_) all.push_back(errands.get());
+  return all;
+}
+
+// ---- Lists.
+
+Errands& StoreLoop::LeastBusyLists() {
+  for (int i = static_cast<int>(lists_.size()); i < options_.list_connections; ++i) {
+    lists_.push_back(std::make_unique<Errands>(
+        loop_, LinkOptions(absl::StrCat("lists ", i), options_.lanes + 3 + i, false),
+        options_.lists_max));
+    lists_.back()->Start();
+  }
+  return **std::min_element(lists_.begin(), lists_.end(),
+                            [](const auto& a, const auto& b) { return a->size() < b->size(); });
+}
+
+absl::Duration StoreLoop::ListTimeout(const CallLimits& limits) const {
+  if (limits.deadline == MonotonicTime::max()) return options_.statement_timeout;
+  return std::min(options_.statement_timeout, Between(Now(), limits.deadline));
+}
+
+void StoreLoop::ListLikes(const LikesQuery& query, const CallLimits& limits, Errands::Done done) {
+  if (!LeastBusyLists().Push(ListStatements::ListLikes(query, ListTimeout(limits)), limits, done))
+    done(ReadsOverloaded());
+  Busy();
+}
+
+void StoreLoop::ListLikers(const LikersQuery& query, const CallLimits& limits, Errands::Done done) {
+  if (!LeastBusyLists().Push(list_statements_.ListLikers(query, ListTimeout(limits)), limits, done))
+    done(ReadsOverloaded());
+  Busy();
+}
+
 // ---- Time.
 
 bool StoreLoop::idle() const {
-  return calls_.all_answered() && reader_->idle() && (audits_ == nullptr || audits_->idle()) &&
-         (outbox_ == nullptr || outbox_->idle());
+  const std::vector<Errands*> errands = AllErrands();
+  return calls_.all_answered() && reader_->idle() &&
+         std::all_of(errands.begin(), errands.end(),
+                     [](const Errands* one) { return one->idle(); });
 }
 
 void StoreLoop::Busy() {
@@ -190,8 +230,7 @@ void StoreLoop::Tick() {
     tick_.cancel();
     for (const auto& lane : lanes_) lane->Stop();
     reader_->Stop();
-    for (Errands* errands : {audits_.get(), outbox_.get()})
-      if (errands != nullptr) errands->Stop();
+    for (Errands* errands : AllErrands()) errands->Stop();
     working_.reset();
     return;
   }
@@ -205,8 +244,7 @@ void StoreLoop::EndExpired(MonotonicTime now) {
     for (const auto& lane : lanes_) lane->DropUnwanted();
   calls_.AnswerExpired(now);
   reader_->DropUnwanted();
-  for (Errands* errands : {audits_.get(), outbox_.get()})
-    if (errands != nullptr) errands->DropUnwanted();
+  for (Errands* errands : AllErrands()) errands->DropUnwanted();
 }
 
 bool StoreLoop::ServerSilent(MonotonicTime now) const {
@@ -225,9 +263,8 @@ void StoreLoop::EndUnserved(MonotonicTime now) {
   }
   if (silent || reader_->link().Unready(now) >= options_.unavailable_after)
     reader_->FailAll(Unavailable());
-  for (Errands* errands : {audits_.get(), outbox_.get()}) {
-    if (errands != nullptr && errands->link().Unready(now) >= options_.unavailable_after)
-      errands->FailAll(Unavailable());
+  for (Errands* errands : AllErrands()) {
+    if (errands->link().Unready(now) >= options_.unavailable_after) errands->FailAll(Unavailable());
   }
   if (silent) {
     calls_.AnswerAll(MakeError(ErrorReason::kStoreUnavailable,
@@ -261,8 +298,7 @@ StoreStats StoreLoop::CountAll() const {
   stats.read_retries = reader_->stats().retries;
   stats.read_keys_waiting = reader_->keys();
   std::vector<const Link*> links = Links();
-  for (const Errands* errands : {audits_.get(), outbox_.get()})
-    if (errands != nullptr) links.push_back(&errands->link());
+  for (const Errands* errands : AllErrands()) links.push_back(&errands->link());
   for (const Link* link : links) {
     stats.links.Add(link->stats());
     if (link->ready()) ++stats.links_ready;

@@ -31,6 +31,7 @@
 #include "storage/postgres/errands.h"
 #include "storage/postgres/lane.h"
 #include "storage/postgres/link.h"
+#include "storage/postgres/list_statements.h"
 #include "storage/postgres/open_calls.h"
 #include "storage/postgres/reader.h"
 #include "storage/postgres/session_statements.h"
@@ -83,6 +84,9 @@ class StoreLoop final : public Lane::Host {
   }
   void RunErrand(ErrandKind kind, std::vector<StatementCall> calls, const CallLimits& limits,
                  Errands::Done done);
+  // A page of a list. The statement is given no more time than its caller has.
+  void ListLikes(const LikesQuery& query, const CallLimits& limits, Errands::Done done);
+  void ListLikers(const LikersQuery& query, const CallLimits& limits, Errands::Done done);
   StatementCall AuditLimits() const {
     return SetForTransaction(options_.audit_timeout, options_.lock_timeout);
   }
@@ -129,6 +133,9 @@ class StoreLoop final : public Lane::Host {
   void Look();
   StoreStats CountAll() const;
   std::vector<const Link*> Links() const;
+  std::vector<Errands*> AllErrands() const;  // Those that are there.
+  Errands& LeastBusyLists();
+  absl::Duration ListTimeout(const CallLimits& limits) const;
   bool idle() const;
 
   const StoreOptions options_;
@@ -146,6 +153,8 @@ class StoreLoop final : public Lane::Host {
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<Errands> audits_;  // Null before the first.
   std::unique_ptr<Errands> outbox_;
+  std::vector<std::unique_ptr<Errands>> lists_;  // None before the first.
+  ListStatements list_statements_;
 
   Mutex gate_;
   CondVar all_entered_;

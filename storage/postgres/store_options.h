@@ -32,7 +32,9 @@ struct StoreOptions {
   absl::Duration statement_timeout = absl::Seconds(5);
   absl::Duration lock_timeout = absl::Seconds(1);
   absl::Duration audit_timeout = absl::Minutes(30);
-  int audits_max = 16;  // Taken and not ended; the same of calls to the outbox.
+  int audits_max = 16;       // Taken and not ended; the same of calls to the outbox.
+  int list_connections = 2;  // Opened when the first list is asked for.
+  int lists_max = 1'000;     // Taken and not ended, of one of these.
   absl::Duration tcp_timeout = absl::Seconds(5);
   absl::Duration unavailable_after = absl::Seconds(1);
   // How long Open() waits for the first connections.

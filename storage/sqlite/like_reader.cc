@@ -1,19 +1,64 @@
 #include "storage/sqlite/like_reader.h"
 
+#include <algorithm>
 #include <iterator>
+#include <limits>
+#include <queue>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
+#include "storage/likers_index.h"
+#include "storage/sqlite/schema.h"
 
 namespace counter::sqlite {
 namespace {
 
-// How many likes an audit looks at between two looks at the clock.
+// How many likes a scan looks at between two looks at the clock.
 constexpr int kLikesBetweenChecks = 4096;
 
 absl::Status CannotRead() {
   return MakeError(ErrorReason::kStoreUnavailable, "the store cannot be read; try again later");
 }
+
+// Whether `a` comes before `b` in a list of likes.
+struct IsNewer {
+  bool operator()(const ListedLike& a, const ListedLike& b) const {
+    return std::tie(a.liked_at, a.item.type, a.item.id) >
+           std::tie(b.liked_at, b.item.type, b.item.id);
+  }
+};
+
+// The newest of the likes that are given to it, as many as a page holds and one more, which says
+// that there are more.
+class NewestLikes {
+ public:
+  explicit NewestLikes(int likes_max) : kept_max_(static_cast<size_t>(likes_max) + 1) {}
+
+  void Add(const ListedLike& like) {
+    if (kept_.size() == kept_max_) {
+      if (!IsNewer()(like, kept_.top())) return;
+      kept_.pop();
+    }
+    kept_.push(like);
+  }
+
+  LikesPage TakePage() {
+    LikesPage page;
+    page.more = kept_.size() == kept_max_;
+    if (page.more) kept_.pop();
+    page.likes.resize(kept_.size());
+    for (auto like = page.likes.rbegin(); like != page.likes.rend(); ++like) {
+      *like = kept_.top();
+      kept_.pop();
+    }
+    return page;
+  }
+
+ private:
+  const size_t kept_max_;
+  std::priority_queue<ListedLike, std::vector<ListedLike>, IsNewer> kept_;  // The oldest on top.
+};
 
 }  // namespace
 
@@ -31,7 +76,18 @@ LikeReader::LikeReader(std::unique_ptr<Database> database, const Clock& clock)
                      "WHERE (item_type, item_id) > (?1, ?2) ORDER BY item_type, item_id LIMIT ?3"),
       scan_likes_(*database_,
                   "SELECT item_type, item_id, user_id FROM user_likes WHERE item_type >= ?1 "
-                  "ORDER BY item_type, user_id, item_id") {}
+                  "ORDER BY item_type, user_id, item_id"),
+      scan_user_likes_(*database_,
+                       "SELECT created_at, item_id FROM user_likes "
+                       "WHERE item_type = ?1 AND user_id = ?2"),
+      find_likers_index_(*database_,
+                         "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?1"),
+      // The index holds the user, the rest of the key, behind its own columns: nothing is sorted.
+      scan_likers_(
+          *database_,
+          "SELECT created_at, user_id FROM user_likes WHERE item_type = ?1 AND item_id = ?2 "
+          "AND (created_at, user_id) < (?3, ?4) "
+          "ORDER BY created_at DESC, user_id DESC LIMIT ?5") {}
 
 DatabaseCode LikeReader::BeginSnapshot() {
   as_of_ = clock_.WallNow();
@@ -86,6 +142,63 @@ absl::StatusOr<PairsRead> LikeReader::HasLiked(UserId user, const std::vector<It
   return read;
 }
 
+absl::StatusOr<LikesPage> LikeReader::ListLikes(const LikesQuery& query, const CallLimits& limits) {
+  NewestLikes newest(query.likes_max);
+  int rows = 0;
+  for (const ItemType type : query.types) {
+    scan_user_likes_.Bind(int64_t{type.value}, query.user.value);
+    DatabaseCode code = scan_user_likes_.Step();
+    for (; code == DatabaseCode::kRow; code = scan_user_likes_.Step()) {
+      absl::Status wanted = CheckWanted(++rows, limits);
+      if (!wanted.ok()) {
+        scan_user_likes_.Reset();
+        return wanted;
+      }
+      const ListedLike like{Item{type, scan_user_likes_.Int(1)}, scan_user_likes_.Int(0)};
+      if (!query.after.has_value() || IsNewer()(*query.after, like)) newest.Add(like);
+    }
+    if (code != DatabaseCode::kOk) return CannotRead();
+  }
+  return newest.TakePage();
+}
+
+absl::StatusOr<LikersPage> LikeReader::ListLikers(const LikersQuery& query) {
+  find_likers_index_.Bind(absl::string_view(kLikersIndex));
+  const DatabaseCode found = find_likers_index_.Step();
+  if (found == DatabaseCode::kOk) return LikersNotIndexed();
+  if (found != DatabaseCode::kRow) return CannotRead();
+  find_likers_index_.Reset();
+
+  constexpr int64_t kNewest = std::numeric_limits<int64_t>::max();
+  const ListedLiker after = query.after.value_or(ListedLiker{UserId{kNewest}, kNewest});
+  scan_likers_.Bind(int64_t{query.item.type.value}, query.item.id, after.liked_at, after.user.value,
+                    int64_t{query.likers_max} + 1);
+  LikersPage page;
+  DatabaseCode code = scan_likers_.Step();
+  for (; code == DatabaseCode::kRow; code = scan_likers_.Step()) {
+    if (page.likers.size() == static_cast<size_t>(query.likers_max)) {
+      page.more = true;
+      break;
+    }
+    page.likers.push_back({UserId{scan_likers_.Int(1)}, scan_likers_.Int(0)});
+  }
+  scan_likers_.Reset();
+  if (code != DatabaseCode::kOk && code != DatabaseCode::kRow) return CannotRead();
+  return page;
+}
+
+absl::Status LikeReader::CheckWanted(int rows, const CallLimits& limits) const {
+  if (rows % kLikesBetweenChecks != 0) return absl::OkStatus();
+  if (limits.cancellation.cancelled()) {
+    return MakeError(ErrorReason::kCancelled, "the caller gave up while the store was read");
+  }
+  if (limits.expired(clock_.MonotonicNow())) {
+    return MakeError(ErrorReason::kDeadlineExceeded,
+                     "the deadline passed while the store was read; try again with a longer one");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<AuditPage> LikeReader::Audit(const std::optional<Item>& after, int items_max,
                                             const CallLimits& limits) {
   AuditRange range;
@@ -126,13 +239,10 @@ absl::Status LikeReader::RecountLikes(AuditRange& range, const CallLimits& limit
   int likes = 0;
   DatabaseCode code = scan_likes_.Step();
   for (; code == DatabaseCode::kRow; code = scan_likes_.Step()) {
-    if (++likes % kLikesBetweenChecks == 0 &&
-        (limits.cancellation.cancelled() || limits.expired(clock_.MonotonicNow()))) {
+    absl::Status wanted = CheckWanted(++likes, limits);
+    if (!wanted.ok()) {
       scan_likes_.Reset();
-      return limits.cancellation.cancelled()
-                 ? MakeError(ErrorReason::kCancelled, "the caller gave up during the audit")
-                 : MakeError(ErrorReason::kDeadlineExceeded,
-                             "the deadline passed during the audit; try again with a longer one");
+      return wanted;
     }
     const Item item{ItemType{static_cast<int16_t>(scan_likes_.Int(0))}, scan_likes_.Int(1)};
     Recount* const recount = range.Find(item);

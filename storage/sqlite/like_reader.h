@@ -35,6 +35,10 @@ class LikeReader {
 
   absl::StatusOr<CountsRead> Counts(const std::vector<ItemRead>& items);
   absl::StatusOr<PairsRead> HasLiked(UserId user, const std::vector<ItemRead>& items);
+  // Looks at all likes of the user that are of the types; memory grows with likes_max alone.
+  absl::StatusOr<LikesPage> ListLikes(const LikesQuery& query, const CallLimits& limits);
+  // Reads no more likes than it answers.
+  absl::StatusOr<LikersPage> ListLikers(const LikersQuery& query);
   // One pass over the likes of the types that the page touches, whatever items_max is: ask for
   // large pages. Memory grows with items_max alone. Ends early when the limits say so.
   absl::StatusOr<AuditPage> Audit(const std::optional<Item>& after, int items_max,
@@ -57,6 +61,8 @@ class LikeReader {
     // The item's place in the page, or null if it is not of the page.
     Recount* Find(const Item& item);
   };
+  // Whether a scan has gone on for long enough to look, and nobody wants its end any more.
+  absl::Status CheckWanted(int rows, const CallLimits& limits) const;
   DatabaseCode LoadCounters(AuditRange& range);
   absl::Status RecountLikes(AuditRange& range, const CallLimits& limits);
 
@@ -67,6 +73,9 @@ class LikeReader {
   Statement select_pair_;
   Statement scan_counters_;
   Statement scan_likes_;
+  Statement scan_user_likes_;
+  Statement find_likers_index_;
+  Statement scan_likers_;
 };
 
 }  // namespace counter::sqlite

@@ -72,6 +72,13 @@ absl::Status MakeTables(Database& database) {
 
 }  // namespace
 
+absl::Status MakeLikersIndex(Database& database) {
+  const std::string sql = absl::StrCat("CREATE INDEX IF NOT EXISTS ", kLikersIndex,
+                                       " ON user_likes(item_type, item_id, created_at)");
+  return database.Execute(sql.c_str()) == DatabaseCode::kOk ? absl::OkStatus()
+                                                            : CannotUse(database.LastError());
+}
+
 absl::StatusOr<std::string> PrepareSchema(Database& database) {
   Statement tables(database, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'");
   if (tables.Step() != DatabaseCode::kRow) return CannotUse(database.LastError());

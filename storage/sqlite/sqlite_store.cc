@@ -23,6 +23,7 @@ class SqliteStore final : public LikeStore {
     std::string timeline;
     std::unique_ptr<sqlite::WriteLoop> writes;
     std::unique_ptr<sqlite::ReadPool> reads;
+    std::unique_ptr<sqlite::ReadPool> lists;
     std::unique_ptr<sqlite::ReadPool> audits;
   };
   explicit SqliteStore(Parts parts) : parts_(std::move(parts)) {}
@@ -50,6 +51,20 @@ class SqliteStore final : public LikeStore {
     return parts_.reads->Read(std::move(read), std::move(limits));
   }
 
+  Task<absl::StatusOr<LikesPage>> ListLikes(LikesQuery query, CallLimits limits) override {
+    std::function<absl::StatusOr<LikesPage>(sqlite::LikeReader&)> read =
+        [query = std::move(query), limits](sqlite::LikeReader& reader) {
+          return reader.ListLikes(query, limits);
+        };
+    return parts_.lists->Read(std::move(read), std::move(limits));
+  }
+
+  Task<absl::StatusOr<LikersPage>> ListLikers(LikersQuery query, CallLimits limits) override {
+    std::function<absl::StatusOr<LikersPage>(sqlite::LikeReader&)> read =
+        [query](sqlite::LikeReader& reader) { return reader.ListLikers(query); };
+    return parts_.lists->Read(std::move(read), std::move(limits));
+  }
+
   Task<absl::StatusOr<AuditPage>> Audit(std::optional<Item> after, int items_max,
                                         CallLimits limits) override {
     std::function<absl::StatusOr<AuditPage>(sqlite::LikeReader&)> read =
@@ -65,6 +80,7 @@ class SqliteStore final : public LikeStore {
   void Stop() override {
     parts_.writes->Stop();
     parts_.reads->Stop();
+    parts_.lists->Stop();
     parts_.audits->Stop();
   }
 
@@ -119,6 +135,10 @@ absl::StatusOr<std::unique_ptr<LikeStore>> OpenSqliteStore(const SqliteStoreOpti
   absl::StatusOr<std::string> timeline = sqlite::PrepareSchema(*database);
   if (!timeline.ok()) return timeline.status();
   parts.timeline = *std::move(timeline);
+  if (options.likers_index) {
+    absl::Status made = sqlite::MakeLikersIndex(*database);
+    if (!made.ok()) return made;
+  }
   absl::Status flushed = parts.folder->Flush();
   if (!flushed.ok()) return flushed;
 
@@ -126,6 +146,10 @@ absl::StatusOr<std::unique_ptr<LikeStore>> OpenSqliteStore(const SqliteStoreOpti
       StartReaders(options, options.reader_threads, options.queue_reads_max);
   if (!reads.ok()) return reads.status();
   parts.reads = *std::move(reads);
+  absl::StatusOr<std::unique_ptr<sqlite::ReadPool>> lists =
+      StartReaders(options, 1, options.queue_lists_max);
+  if (!lists.ok()) return lists.status();
+  parts.lists = *std::move(lists);
   absl::StatusOr<std::unique_ptr<sqlite::ReadPool>> audits =
       StartReaders(options, 1, options.queue_audits_max);
   if (!audits.ok()) return audits.status();

@@ -4,9 +4,10 @@
 // counters; beside it live its write-ahead log and a lock file, so that a second process on the
 // same folder is refused. Tools that only read the file may look at it while the store runs.
 //
-// Threads: as LikeStore. One thread writes, several read, one audits; tasks go on on these, and
-// what a task does there delays the next batch (a thread of its own for answers was measured: no
-// faster). Writes are committed and flushed (WAL, synchronous=FULL) in batches of what has arrived.
+// Threads: as LikeStore. One thread writes, several read, one lists, one audits; tasks go on on
+// these, and what a task does there delays the next batch (a thread of its own for answers was
+// measured: no faster). Writes are committed and flushed (WAL, synchronous=FULL) in batches of what
+// has arrived.
 #ifndef COUNTER_STORAGE_SQLITE_SQLITE_STORE_H_
 #define COUNTER_STORAGE_SQLITE_SQLITE_STORE_H_
 
@@ -29,6 +30,9 @@ struct SqliteStoreOptions {
   int reader_threads = 2;
   int queue_reads_max = 10'000;  // Waiting and being read; beyond them kOverloaded.
   int queue_audits_max = 16;     // Likewise of audits.
+  int queue_lists_max = 1'000;   // Likewise of lists of likes and of likers.
+  // Whether to make the index of likers if it is not there. One that is there is kept.
+  bool likers_index = false;
   int page_cache_kib = 65'536;   // Of the writer; readers and the auditor have a quarter each.
   int checkpoint_pages = 4'000;  // Of 4 KiB: the log is copied into the file when it has grown so.
   // How often a disk that has failed is tried again while no write comes.

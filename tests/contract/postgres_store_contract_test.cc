@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "storage/postgres/migrate_likers_index.h"
 #include "storage/postgres/store.h"
 #include "tests/contract/store_contract.h"
 #include "tests/storage/postgres_fixture.h"
@@ -42,9 +43,14 @@ class PostgresUnderTest final : public StoreUnderTest {
                         "DO UPDATE SET count = excluded.count, digest = excluded.digest",
                         item.type.value, item.id, count, digest));
   }
-  void PlantLike(UserId user, const Item& item) override {
-    Must(absl::StrFormat("INSERT INTO user_likes (item_type, user_id, item_id) VALUES (%d, %d, %d)",
-                         item.type.value, user.value, item.id));
+  void PlantLikeAt(UserId user, const Item& item, int64_t liked_at) override {
+    Must(absl::StrFormat(
+        "INSERT INTO user_likes (item_type, user_id, item_id, created_at) VALUES (%d, %d, %d, %d)",
+        item.type.value, user.value, item.id, liked_at));
+  }
+  void MakeLikersIndex() override {
+    const auto made = postgres::MakeLikersIndex(url_, TestTypes());
+    if (!made.ok()) std::abort();
   }
   void RemoveLike(UserId user, const Item& item) override {
     Must(absl::StrFormat(

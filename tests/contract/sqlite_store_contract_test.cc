@@ -32,11 +32,15 @@ class SqliteUnderTest final : public StoreUnderTest {
                "DO UPDATE SET count = ?3, digest = ?4",
                int64_t{item.type.value}, item.id, count, digest));
   }
-  void PlantLike(UserId user, const Item& item) override {
+  void PlantLikeAt(UserId user, const Item& item, int64_t liked_at) override {
     Must(
         Change("INSERT INTO user_likes(item_type, user_id, item_id, created_at) "
-               "VALUES(?1, ?2, ?3, 1)",
-               int64_t{item.type.value}, user.value, item.id));
+               "VALUES(?1, ?2, ?3, ?4)",
+               int64_t{item.type.value}, user.value, item.id, liked_at));
+  }
+  void MakeLikersIndex() override {
+    likers_index_ = true;
+    Reopen();
   }
   void RemoveLike(UserId user, const Item& item) override {
     Must(Change("DELETE FROM user_likes WHERE item_type = ?1 AND user_id = ?2 AND item_id = ?3",
@@ -51,6 +55,7 @@ class SqliteUnderTest final : public StoreUnderTest {
   void Open() {
     SqliteStoreOptions options;
     options.path = folder_.File("likes.db");
+    options.likers_index = likers_index_;
     store_ = OpenSqliteStore(options).value();
   }
 
@@ -68,6 +73,7 @@ class SqliteUnderTest final : public StoreUnderTest {
   }
 
   TempDir folder_;
+  bool likers_index_ = false;
   std::unique_ptr<LikeStore> store_;
 };
 

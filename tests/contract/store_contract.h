@@ -24,9 +24,13 @@ class StoreUnderTest {
   virtual void Reopen() = 0;
   // Sets the stored counter of an item, which is made if it is not there, at version 1 then.
   virtual void PlantCounter(const Item& item, int64_t count, int64_t digest) = 0;
-  // Adds or removes the row of a like without touching the item's counter.
-  virtual void PlantLike(UserId user, const Item& item) = 0;
+  // Adds or removes the row of a like without touching the item's counter. liked_at: in seconds
+  // since 1970.
+  void PlantLike(UserId user, const Item& item) { PlantLikeAt(user, item, 1); }
+  virtual void PlantLikeAt(UserId user, const Item& item, int64_t liked_at) = 0;
   virtual void RemoveLike(UserId user, const Item& item) = 0;
+  // Makes the optional index of likers, as an operator would; store() may be another object then.
+  virtual void MakeLikersIndex() = 0;
   // Whether the schema itself refuses a negative count for the item's counter.
   virtual bool RefusesNegativeCount(const Item& item) = 0;
 };

@@ -267,11 +267,11 @@ void ExerciseShutdown(CounterServer& server, Description& description,
 }
 
 TEST_CASE("what OpenAPI says of REST is what the server does, and all of it was tried") {
-  auto server = StartServer({{"RATE_LIMIT_REQUESTS", "2"}});
+  auto server = StartServer({{"RATE_LIMIT_REQUESTS", "2"}, {"LIKERS_INDEX", "true"}});
   HttpClient client(server->http_port());
   Description description(client.Get("/openapi.json").body);
   const std::vector<Operation> operations = OperationsOf(description);
-  REQUIRE(operations.size() >= 10);
+  REQUIRE(operations.size() >= 12);
 
   for (const Operation& operation : operations) {
     const std::string& method = operation.method;

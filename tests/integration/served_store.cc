@@ -116,6 +116,14 @@ Task<absl::StatusOr<PairsRead>> ServedStore::HasLiked(UserId user, std::vector<I
   co_return pairs;
 }
 
+Task<absl::StatusOr<LikesPage>> ServedStore::ListLikes(LikesQuery, CallLimits) {
+  co_return MakeError(ErrorReason::kUnimplemented, "no lists through this client");
+}
+
+Task<absl::StatusOr<LikersPage>> ServedStore::ListLikers(LikersQuery, CallLimits) {
+  co_return MakeError(ErrorReason::kUnimplemented, "no lists through this client");
+}
+
 Task<absl::StatusOr<AuditPage>> ServedStore::Audit(std::optional<Item>, int, CallLimits) {
   co_return MakeError(ErrorReason::kUnimplemented, "no audit through the API");
 }

@@ -1,8 +1,8 @@
 // ServedStore: a LikeStore whose truth is behind a server's API, so that the loads which are
 // written for stores run through whole servers.
 //
-// Requests of one mutation go as Like or Unlike, of more as WriteLikes. It cannot audit. Calls
-// block the thread that awaits them.
+// Requests of one mutation go as Like or Unlike, of more as WriteLikes. It cannot list or audit.
+// Calls block the thread that awaits them.
 //
 // Threads: any. Ownership: borrows the client.
 #ifndef COUNTER_TESTS_INTEGRATION_SERVED_STORE_H_
@@ -28,6 +28,8 @@ class ServedStore final : public LikeStore {
                                           CallLimits limits) override;
   Task<absl::StatusOr<PairsRead>> HasLiked(UserId user, std::vector<ItemRead> items,
                                            Consistency consistency, CallLimits limits) override;
+  Task<absl::StatusOr<LikesPage>> ListLikes(LikesQuery query, CallLimits limits) override;
+  Task<absl::StatusOr<LikersPage>> ListLikers(LikersQuery query, CallLimits limits) override;
   Task<absl::StatusOr<AuditPage>> Audit(std::optional<Item> after, int items_max,
                                         CallLimits limits) override;
   std::string Timeline() const override { return "served"; }

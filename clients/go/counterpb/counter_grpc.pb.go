@@ -42,6 +42,8 @@ const (
 	CounterService_GetCount_FullMethodName       = "/counter.v1.CounterService/GetCount"
 	CounterService_BatchGetCounts_FullMethodName = "/counter.v1.CounterService/BatchGetCounts"
 	CounterService_HasLiked_FullMethodName       = "/counter.v1.CounterService/HasLiked"
+	CounterService_ListLikes_FullMethodName      = "/counter.v1.CounterService/ListLikes"
+	CounterService_ListLikers_FullMethodName     = "/counter.v1.CounterService/ListLikers"
 )
 
 // CounterServiceClient is the client API for CounterService service.
@@ -72,6 +74,17 @@ type CounterServiceClient interface {
 	BatchGetCounts(ctx context.Context, in *BatchGetCountsRequest, opts ...grpc.CallOption) (*BatchGetCountsResponse, error)
 	// Which of up to 1000 items the user likes. Answer i is for request i. Errors as for GetCount.
 	HasLiked(ctx context.Context, in *HasLikedRequest, opts ...grpc.CallOption) (*HasLikedResponse, error)
+	// What the user likes, newest first, a page at a time. Read from the primary store: a page sees
+	// every write that was acknowledged before it was asked for. A like that is there from the first
+	// page to the last is listed exactly once, whatever comes and goes meanwhile; one that is made
+	// meanwhile may be missing, one that is taken back meanwhile may be listed.
+	// Errors as for GetCount; INVALID_ARGUMENT (INVALID_REQUEST) also for a page token that is not of
+	// this list. The cost of a page rises with the number of likes that the user has.
+	ListLikes(ctx context.Context, in *ListLikesRequest, opts ...grpc.CallOption) (*ListLikesResponse, error)
+	// Who likes the item, newest first, a page at a time; otherwise as ListLikes. Needs an index that
+	// the operator of the service may leave out, and by default does.
+	// Errors as for ListLikes, and FAILED_PRECONDITION (LIKERS_NOT_INDEXED) without that index.
+	ListLikers(ctx context.Context, in *ListLikersRequest, opts ...grpc.CallOption) (*ListLikersResponse, error)
 }
 
 type counterServiceClient struct {
@@ -136,6 +149,24 @@ func (c *counterServiceClient) HasLiked(ctx context.Context, in *HasLikedRequest
 	return out, nil
 }
 
+func (c *counterServiceClient) ListLikes(ctx context.Context, in *ListLikesRequest, opts ...grpc.CallOption) (*ListLikesResponse, error) {
+	out := new(ListLikesResponse)
+	err := c.cc.Invoke(ctx, CounterService_ListLikes_FullMethodName, in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *counterServiceClient) ListLikers(ctx context.Context, in *ListLikersRequest, opts ...grpc.CallOption) (*ListLikersResponse, error) {
+	out := new(ListLikersResponse)
+	err := c.cc.Invoke(ctx, CounterService_ListLikers_FullMethodName, in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CounterServiceServer is the server API for CounterService service.
 // All implementations must embed UnimplementedCounterServiceServer
 // for forward compatibility
@@ -164,6 +195,17 @@ type CounterServiceServer interface {
 	BatchGetCounts(context.Context, *BatchGetCountsRequest) (*BatchGetCountsResponse, error)
 	// Which of up to 1000 items the user likes. Answer i is for request i. Errors as for GetCount.
 	HasLiked(context.Context, *HasLikedRequest) (*HasLikedResponse, error)
+	// What the user likes, newest first, a page at a time. Read from the primary store: a page sees
+	// every write that was acknowledged before it was asked for. A like that is there from the first
+	// page to the last is listed exactly once, whatever comes and goes meanwhile; one that is made
+	// meanwhile may be missing, one that is taken back meanwhile may be listed.
+	// Errors as for GetCount; INVALID_ARGUMENT (INVALID_REQUEST) also for a page token that is not of
+	// this list. The cost of a page rises with the number of likes that the user has.
+	ListLikes(context.Context, *ListLikesRequest) (*ListLikesResponse, error)
+	// Who likes the item, newest first, a page at a time; otherwise as ListLikes. Needs an index that
+	// the operator of the service may leave out, and by default does.
+	// Errors as for ListLikes, and FAILED_PRECONDITION (LIKERS_NOT_INDEXED) without that index.
+	ListLikers(context.Context, *ListLikersRequest) (*ListLikersResponse, error)
 	mustEmbedUnimplementedCounterServiceServer()
 }
 
@@ -188,6 +230,12 @@ func (UnimplementedCounterServiceServer) BatchGetCounts(context.Context, *BatchG
 }
 func (UnimplementedCounterServiceServer) HasLiked(context.Context, *HasLikedRequest) (*HasLikedResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method HasLiked not implemented")
+}
+func (UnimplementedCounterServiceServer) ListLikes(context.Context, *ListLikesRequest) (*ListLikesResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ListLikes not implemented")
+}
+func (UnimplementedCounterServiceServer) ListLikers(context.Context, *ListLikersRequest) (*ListLikersResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ListLikers not implemented")
 }
 func (UnimplementedCounterServiceServer) mustEmbedUnimplementedCounterServiceServer() {}
 
@@ -310,6 +358,42 @@ func _CounterService_HasLiked_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CounterService_ListLikes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListLikesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CounterServiceServer).ListLikes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CounterService_ListLikes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CounterServiceServer).ListLikes(ctx, req.(*ListLikesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CounterService_ListLikers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListLikersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CounterServiceServer).ListLikers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CounterService_ListLikers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CounterServiceServer).ListLikers(ctx, req.(*ListLikersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // CounterService_ServiceDesc is the grpc.ServiceDesc for CounterService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -340,6 +424,14 @@ var CounterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "HasLiked",
 			Handler:    _CounterService_HasLiked_Handler,
+		},
+		{
+			MethodName: "ListLikes",
+			Handler:    _CounterService_ListLikes_Handler,
+		},
+		{
+			MethodName: "ListLikers",
+			Handler:    _CounterService_ListLikers_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -150,6 +150,60 @@ pub struct HasLikedResponse {
     #[prost(message, optional, tag = "3")]
     pub as_of_time: ::core::option::Option<::prost_types::Timestamp>,
 }
+#[allow(clippy::derive_partial_eq_without_eq)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListLikesRequest {
+    #[prost(int64, tag = "1")]
+    pub user_id: i64,
+    #[prost(string, repeated, tag = "2")]
+    pub item_types: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(int32, tag = "3")]
+    pub page_size: i32,
+    #[prost(string, tag = "4")]
+    pub page_token: ::prost::alloc::string::String,
+}
+#[allow(clippy::derive_partial_eq_without_eq)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LikedItem {
+    #[prost(message, optional, tag = "1")]
+    pub item: ::core::option::Option<Item>,
+    #[prost(message, optional, tag = "2")]
+    pub liked_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+#[allow(clippy::derive_partial_eq_without_eq)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListLikesResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub likes: ::prost::alloc::vec::Vec<LikedItem>,
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
+#[allow(clippy::derive_partial_eq_without_eq)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListLikersRequest {
+    #[prost(message, optional, tag = "1")]
+    pub item: ::core::option::Option<Item>,
+    #[prost(int32, tag = "2")]
+    pub page_size: i32,
+    #[prost(string, tag = "3")]
+    pub page_token: ::prost::alloc::string::String,
+}
+#[allow(clippy::derive_partial_eq_without_eq)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Liker {
+    #[prost(int64, tag = "1")]
+    pub user_id: i64,
+    #[prost(message, optional, tag = "2")]
+    pub liked_at: ::core::option::Option<::prost_types::Timestamp>,
+}
+#[allow(clippy::derive_partial_eq_without_eq)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListLikersResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub likers: ::prost::alloc::vec::Vec<Liker>,
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Consistency {
@@ -573,6 +627,65 @@ pub mod counter_service_client {
                 .insert(GrpcMethod::new("counter.v1.CounterService", "HasLiked"));
             self.inner.unary(req, path, codec).await
         }
+        /// What the user likes, newest first, a page at a time. Read from the primary store: a page sees
+        /// every write that was acknowledged before it was asked for. A like that is there from the first
+        /// page to the last is listed exactly once, whatever comes and goes meanwhile; one that is made
+        /// meanwhile may be missing, one that is taken back meanwhile may be listed.
+        /// Errors as for GetCount; INVALID_ARGUMENT (INVALID_REQUEST) also for a page token that is not of
+        /// this list. The cost of a page rises with the number of likes that the user has.
+        pub async fn list_likes(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListLikesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListLikesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::new(
+                        tonic::Code::Unknown,
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic::codec::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/counter.v1.CounterService/ListLikes",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("counter.v1.CounterService", "ListLikes"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Who likes the item, newest first, a page at a time; otherwise as ListLikes. Needs an index that
+        /// the operator of the service may leave out, and by default does.
+        /// Errors as for ListLikes, and FAILED_PRECONDITION (LIKERS_NOT_INDEXED) without that index.
+        pub async fn list_likers(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListLikersRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListLikersResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::new(
+                        tonic::Code::Unknown,
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic::codec::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/counter.v1.CounterService/ListLikers",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("counter.v1.CounterService", "ListLikers"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -588,6 +701,7 @@ pub enum ErrorReason {
     Cancelled = 7,
     Internal = 8,
     Unimplemented = 9,
+    LikersNotIndexed = 10,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -606,6 +720,7 @@ impl ErrorReason {
             ErrorReason::Cancelled => "ERROR_REASON_CANCELLED",
             ErrorReason::Internal => "ERROR_REASON_INTERNAL",
             ErrorReason::Unimplemented => "ERROR_REASON_UNIMPLEMENTED",
+            ErrorReason::LikersNotIndexed => "ERROR_REASON_LIKERS_NOT_INDEXED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -621,6 +736,7 @@ impl ErrorReason {
             "ERROR_REASON_CANCELLED" => Some(Self::Cancelled),
             "ERROR_REASON_INTERNAL" => Some(Self::Internal),
             "ERROR_REASON_UNIMPLEMENTED" => Some(Self::Unimplemented),
+            "ERROR_REASON_LIKERS_NOT_INDEXED" => Some(Self::LikersNotIndexed),
             _ => None,
         }
     }

@@ -222,3 +222,57 @@ class HasLikedResponse(_message.Message):
     source: Source
     as_of_time: _timestamp_pb2.Timestamp
     def __init__(self, liked: _Optional[_Iterable[bool]] = ..., source: _Optional[_Union[Source, str]] = ..., as_of_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class ListLikesRequest(_message.Message):
+    __slots__ = ("user_id", "item_types", "page_size", "page_token")
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    ITEM_TYPES_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    user_id: int
+    item_types: _containers.RepeatedScalarFieldContainer[str]
+    page_size: int
+    page_token: str
+    def __init__(self, user_id: _Optional[int] = ..., item_types: _Optional[_Iterable[str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class LikedItem(_message.Message):
+    __slots__ = ("item", "liked_at")
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    LIKED_AT_FIELD_NUMBER: _ClassVar[int]
+    item: Item
+    liked_at: _timestamp_pb2.Timestamp
+    def __init__(self, item: _Optional[_Union[Item, _Mapping]] = ..., liked_at: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class ListLikesResponse(_message.Message):
+    __slots__ = ("likes", "next_page_token")
+    LIKES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    likes: _containers.RepeatedCompositeFieldContainer[LikedItem]
+    next_page_token: str
+    def __init__(self, likes: _Optional[_Iterable[_Union[LikedItem, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class ListLikersRequest(_message.Message):
+    __slots__ = ("item", "page_size", "page_token")
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    item: Item
+    page_size: int
+    page_token: str
+    def __init__(self, item: _Optional[_Union[Item, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class Liker(_message.Message):
+    __slots__ = ("user_id", "liked_at")
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    LIKED_AT_FIELD_NUMBER: _ClassVar[int]
+    user_id: int
+    liked_at: _timestamp_pb2.Timestamp
+    def __init__(self, user_id: _Optional[int] = ..., liked_at: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class ListLikersResponse(_message.Message):
+    __slots__ = ("likers", "next_page_token")
+    LIKERS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    likers: _containers.RepeatedCompositeFieldContainer[Liker]
+    next_page_token: str
+    def __init__(self, likers: _Optional[_Iterable[_Union[Liker, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...

@@ -45,6 +45,16 @@ class CounterServiceStub(object):
                 request_serializer=counter__client_dot_v1_dot_counter__pb2.HasLikedRequest.SerializeToString,
                 response_deserializer=counter__client_dot_v1_dot_counter__pb2.HasLikedResponse.FromString,
                 )
+        self.ListLikes = channel.unary_unary(
+                '/counter.v1.CounterService/ListLikes',
+                request_serializer=counter__client_dot_v1_dot_counter__pb2.ListLikesRequest.SerializeToString,
+                response_deserializer=counter__client_dot_v1_dot_counter__pb2.ListLikesResponse.FromString,
+                )
+        self.ListLikers = channel.unary_unary(
+                '/counter.v1.CounterService/ListLikers',
+                request_serializer=counter__client_dot_v1_dot_counter__pb2.ListLikersRequest.SerializeToString,
+                response_deserializer=counter__client_dot_v1_dot_counter__pb2.ListLikersResponse.FromString,
+                )
 
 
 class CounterServiceServicer(object):
@@ -105,6 +115,27 @@ class CounterServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListLikes(self, request, context):
+        """What the user likes, newest first, a page at a time. Read from the primary store: a page sees
+        every write that was acknowledged before it was asked for. A like that is there from the first
+        page to the last is listed exactly once, whatever comes and goes meanwhile; one that is made
+        meanwhile may be missing, one that is taken back meanwhile may be listed.
+        Errors as for GetCount; INVALID_ARGUMENT (INVALID_REQUEST) also for a page token that is not of
+        this list. The cost of a page rises with the number of likes that the user has.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListLikers(self, request, context):
+        """Who likes the item, newest first, a page at a time; otherwise as ListLikes. Needs an index that
+        the operator of the service may leave out, and by default does.
+        Errors as for ListLikes, and FAILED_PRECONDITION (LIKERS_NOT_INDEXED) without that index.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CounterServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -137,6 +168,16 @@ def add_CounterServiceServicer_to_server(servicer, server):
                     servicer.HasLiked,
                     request_deserializer=counter__client_dot_v1_dot_counter__pb2.HasLikedRequest.FromString,
                     response_serializer=counter__client_dot_v1_dot_counter__pb2.HasLikedResponse.SerializeToString,
+            ),
+            'ListLikes': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListLikes,
+                    request_deserializer=counter__client_dot_v1_dot_counter__pb2.ListLikesRequest.FromString,
+                    response_serializer=counter__client_dot_v1_dot_counter__pb2.ListLikesResponse.SerializeToString,
+            ),
+            'ListLikers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListLikers,
+                    request_deserializer=counter__client_dot_v1_dot_counter__pb2.ListLikersRequest.FromString,
+                    response_serializer=counter__client_dot_v1_dot_counter__pb2.ListLikersResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -248,5 +289,39 @@ class CounterService(object):
         return grpc.experimental.unary_unary(request, target, '/counter.v1.CounterService/HasLiked',
             counter__client_dot_v1_dot_counter__pb2.HasLikedRequest.SerializeToString,
             counter__client_dot_v1_dot_counter__pb2.HasLikedResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def ListLikes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/counter.v1.CounterService/ListLikes',
+            counter__client_dot_v1_dot_counter__pb2.ListLikesRequest.SerializeToString,
+            counter__client_dot_v1_dot_counter__pb2.ListLikesResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def ListLikers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/counter.v1.CounterService/ListLikers',
+            counter__client_dot_v1_dot_counter__pb2.ListLikersRequest.SerializeToString,
+            counter__client_dot_v1_dot_counter__pb2.ListLikersResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

@@ -16,6 +16,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_CANCELLED: _ClassVar[ErrorReason]
     ERROR_REASON_INTERNAL: _ClassVar[ErrorReason]
     ERROR_REASON_UNIMPLEMENTED: _ClassVar[ErrorReason]
+    ERROR_REASON_LIKERS_NOT_INDEXED: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 ERROR_REASON_INVALID_REQUEST: ErrorReason
 ERROR_REASON_RATE_LIMITED: ErrorReason
@@ -26,3 +27,4 @@ ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason
 ERROR_REASON_CANCELLED: ErrorReason
 ERROR_REASON_INTERNAL: ErrorReason
 ERROR_REASON_UNIMPLEMENTED: ErrorReason
+ERROR_REASON_LIKERS_NOT_INDEXED: ErrorReason

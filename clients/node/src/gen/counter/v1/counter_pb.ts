@@ -32,7 +32,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file counter/v1/counter.proto.
  */
 export const file_counter_v1_counter: GenFile = /*@__PURE__*/
-  fileDesc("Chhjb3VudGVyL3YxL2NvdW50ZXIucHJvdG8SCmNvdW50ZXIudjEiKgoESXRlbRIRCglpdGVtX3R5cGUYASABKAkSDwoHaXRlbV9pZBgCIAEoAyI+CgtMaWtlUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgDEh4KBGl0ZW0YAiABKAsyEC5jb3VudGVyLnYxLkl0ZW0iYAoMTGlrZVJlc3BvbnNlEiYKBnN0YXR1cxgBIAEoDjIWLmNvdW50ZXIudjEuTGlrZVN0YXR1cxINCgVjb3VudBgCIAEoAxIZChFjb25zaXN0ZW5jeV90b2tlbhgDIAEoCSJACg1Vbmxpa2VSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAMSHgoEaXRlbRgCIAEoCzIQLmNvdW50ZXIudjEuSXRlbSJkCg5Vbmxpa2VSZXNwb25zZRIoCgZzdGF0dXMYASABKA4yGC5jb3VudGVyLnYxLlVubGlrZVN0YXR1cxINCgVjb3VudBgCIAEoAxIZChFjb25zaXN0ZW5jeV90b2tlbhgDIAEoCSJfCghNdXRhdGlvbhIPCgd1c2VyX2lkGAEgASgDEh4KBGl0ZW0YAiABKAsyEC5jb3VudGVyLnYxLkl0ZW0SIgoGYWN0aW9uGAMgASgOMhIuY291bnRlci52MS5BY3Rpb24iPAoRV3JpdGVMaWtlc1JlcXVlc3QSJwoJbXV0YXRpb25zGAEgAygLMhQuY291bnRlci52MS5NdXRhdGlvbiKDAQoOTXV0YXRpb25SZXN1bHQSJAoHb3V0Y29tZRgBIAEoDjITLmNvdW50ZXIudjEuT3V0Y29tZRINCgVjb3VudBgCIAEoAxIZChFjb25zaXN0ZW5jeV90b2tlbhgDIAEoCRIhCgVlcnJvchgEIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzIkEKEldyaXRlTGlrZXNSZXNwb25zZRIrCgdyZXN1bHRzGAEgAygLMhouY291bnRlci52MS5NdXRhdGlvblJlc3VsdCJ6Cg9HZXRDb3VudFJlcXVlc3QSHgoEaXRlbRgBIAEoCzIQLmNvdW50ZXIudjEuSXRlbRIsCgtjb25zaXN0ZW5jeRgCIAEoDjIXLmNvdW50ZXIudjEuQ29uc2lzdGVuY3kSGQoRY29uc2lzdGVuY3lfdG9rZW4YAyABKAkikAEKEEdldENvdW50UmVzcG9uc2USDQoFY291bnQYASABKAMSIgoGc291cmNlGAIgASgOMhIuY291bnRlci52MS5Tb3VyY2USLgoKYXNfb2ZfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRY29uc2lzdGVuY3lfdG9rZW4YBCABKAkiggEKFUJhdGNoR2V0Q291bnRzUmVxdWVzdBIfCgVpdGVtcxgBIAMoCzIQLmNvdW50ZXIudjEuSXRlbRIsCgtjb25zaXN0ZW5jeRgCIAEoDjIXLmNvdW50ZXIudjEuQ29uc2lzdGVuY3kSGgoSY29uc2lzdGVuY3lfdG9rZW5zGAMgAygJIqkBCglJdGVtQ291bnQSHgoEaXRlbRgBIAEoCzIQLmNvdW50ZXIudjEuSXRlbRINCgVjb3VudBgCIAEoAxIiCgZzb3VyY2UYAyABKA4yEi5jb3VudGVyLnYxLlNvdXJjZRIuCgphc19vZl90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFjb25zaXN0ZW5jeV90b2tlbhgFIAEoCSI/ChZCYXRjaEdldENvdW50c1Jlc3BvbnNlEiUKBmNvdW50cxgBIAMoCzIVLmNvdW50ZXIudjEuSXRlbUNvdW50Io0BCg9IYXNMaWtlZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoAxIfCgVpdGVtcxgCIAMoCzIQLmNvdW50ZXIudjEuSXRlbRIsCgtjb25zaXN0ZW5jeRgDIAEoDjIXLmNvdW50ZXIudjEuQ29uc2lzdGVuY3kSGgoSY29uc2lzdGVuY3lfdG9rZW5zGAQgAygJInUKEEhhc0xpa2VkUmVzcG9uc2USDQoFbGlrZWQYASADKAgSIgoGc291cmNlGAIgASgOMhIuY291bnRlci52MS5Tb3VyY2USLgoKYXNfb2ZfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqWgoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIWChJDT05TSVNURU5DWV9DQUNIRUQQARIWChJDT05TSVNURU5DWV9TVFJPTkcQAipaCgZTb3VyY2USFgoSU09VUkNFX1VOU1BFQ0lGSUVEEAASEAoMU09VUkNFX0NBQ0hFEAESEgoOU09VUkNFX1JFUExJQ0EQAhISCg5TT1VSQ0VfUFJJTUFSWRADKl8KCkxpa2VTdGF0dXMSGwoXTElLRV9TVEFUVVNfVU5TUEVDSUZJRUQQABIVChFMSUtFX1NUQVRVU19MSUtFRBABEh0KGUxJS0VfU1RBVFVTX0FMUkVBRFlfTElLRUQQAiplCgxVbmxpa2VTdGF0dXMSHQoZVU5MSUtFX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFVVOTElLRV9TVEFUVVNfVU5MSUtFRBABEhsKF1VOTElLRV9TVEFUVVNfTk9UX0xJS0VEEAIqRAoGQWN0aW9uEhYKEkFDVElPTl9VTlNQRUNJRklFRBAAEg8KC0FDVElPTl9MSUtFEAESEQoNQUNUSU9OX1VOTElLRRACKpABCgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABIRCg1PVVRDT01FX0xJS0VEEAESGQoVT1VUQ09NRV9BTFJFQURZX0xJS0VEEAISEwoPT1VUQ09NRV9VTkxJS0VEEAMSFQoRT1VUQ09NRV9OT1RfTElLRUQQBBISCg5PVVRDT01FX0ZBSUxFRBAFMu0ECg5Db3VudGVyU2VydmljZRJRCgRMaWtlEhcuY291bnRlci52MS5MaWtlUmVxdWVzdBoYLmNvdW50ZXIudjEuTGlrZVJlc3BvbnNlIhaQAgKC0+STAg0iCC92MS9saWtlOgEqEmgKBlVubGlrZRIZLmNvdW50ZXIudjEuVW5saWtlUmVxdWVzdBoaLmNvdW50ZXIudjEuVW5saWtlUmVzcG9uc2UiJ5ACAoLT5JMCHiIKL3YxL3VubGlrZToBKloNKggvdjEvbGlrZToBKhJqCgpXcml0ZUxpa2VzEh0uY291bnRlci52MS5Xcml0ZUxpa2VzUmVxdWVzdBoeLmNvdW50ZXIudjEuV3JpdGVMaWtlc1Jlc3BvbnNlIh2QAgKC0+STAhQiDy92MS93cml0ZV9saWtlczoBKhJbCghHZXRDb3VudBIbLmNvdW50ZXIudjEuR2V0Q291bnRSZXF1ZXN0GhwuY291bnRlci52MS5HZXRDb3VudFJlc3BvbnNlIhSQAgGC0+STAgsSCS92MS9jb3VudBJxCg5CYXRjaEdldENvdW50cxIhLmNvdW50ZXIudjEuQmF0Y2hHZXRDb3VudHNSZXF1ZXN0GiIuY291bnRlci52MS5CYXRjaEdldENvdW50c1Jlc3BvbnNlIhiQAgGC0+STAg8iCi92MS9jb3VudHM6ASoSYgoISGFzTGlrZWQSGy5jb3VudGVyLnYxLkhhc0xpa2VkUmVxdWVzdBocLmNvdW50ZXIudjEuSGFzTGlrZWRSZXNwb25zZSIbkAIBgtPkkwISIg0vdjEvaGFzX2xpa2VkOgEqYgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp, file_google_rpc_status]);
+  fileDesc("Chhjb3VudGVyL3YxL2NvdW50ZXIucHJvdG8SCmNvdW50ZXIudjEiKgoESXRlbRIRCglpdGVtX3R5cGUYASABKAkSDwoHaXRlbV9pZBgCIAEoAyI+CgtMaWtlUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgDEh4KBGl0ZW0YAiABKAsyEC5jb3VudGVyLnYxLkl0ZW0iYAoMTGlrZVJlc3BvbnNlEiYKBnN0YXR1cxgBIAEoDjIWLmNvdW50ZXIudjEuTGlrZVN0YXR1cxINCgVjb3VudBgCIAEoAxIZChFjb25zaXN0ZW5jeV90b2tlbhgDIAEoCSJACg1Vbmxpa2VSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAMSHgoEaXRlbRgCIAEoCzIQLmNvdW50ZXIudjEuSXRlbSJkCg5Vbmxpa2VSZXNwb25zZRIoCgZzdGF0dXMYASABKA4yGC5jb3VudGVyLnYxLlVubGlrZVN0YXR1cxINCgVjb3VudBgCIAEoAxIZChFjb25zaXN0ZW5jeV90b2tlbhgDIAEoCSJfCghNdXRhdGlvbhIPCgd1c2VyX2lkGAEgASgDEh4KBGl0ZW0YAiABKAsyEC5jb3VudGVyLnYxLkl0ZW0SIgoGYWN0aW9uGAMgASgOMhIuY291bnRlci52MS5BY3Rpb24iPAoRV3JpdGVMaWtlc1JlcXVlc3QSJwoJbXV0YXRpb25zGAEgAygLMhQuY291bnRlci52MS5NdXRhdGlvbiKDAQoOTXV0YXRpb25SZXN1bHQSJAoHb3V0Y29tZRgBIAEoDjITLmNvdW50ZXIudjEuT3V0Y29tZRINCgVjb3VudBgCIAEoAxIZChFjb25zaXN0ZW5jeV90b2tlbhgDIAEoCRIhCgVlcnJvchgEIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzIkEKEldyaXRlTGlrZXNSZXNwb25zZRIrCgdyZXN1bHRzGAEgAygLMhouY291bnRlci52MS5NdXRhdGlvblJlc3VsdCJ6Cg9HZXRDb3VudFJlcXVlc3QSHgoEaXRlbRgBIAEoCzIQLmNvdW50ZXIudjEuSXRlbRIsCgtjb25zaXN0ZW5jeRgCIAEoDjIXLmNvdW50ZXIudjEuQ29uc2lzdGVuY3kSGQoRY29uc2lzdGVuY3lfdG9rZW4YAyABKAkikAEKEEdldENvdW50UmVzcG9uc2USDQoFY291bnQYASABKAMSIgoGc291cmNlGAIgASgOMhIuY291bnRlci52MS5Tb3VyY2USLgoKYXNfb2ZfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRY29uc2lzdGVuY3lfdG9rZW4YBCABKAkiggEKFUJhdGNoR2V0Q291bnRzUmVxdWVzdBIfCgVpdGVtcxgBIAMoCzIQLmNvdW50ZXIudjEuSXRlbRIsCgtjb25zaXN0ZW5jeRgCIAEoDjIXLmNvdW50ZXIudjEuQ29uc2lzdGVuY3kSGgoSY29uc2lzdGVuY3lfdG9rZW5zGAMgAygJIqkBCglJdGVtQ291bnQSHgoEaXRlbRgBIAEoCzIQLmNvdW50ZXIudjEuSXRlbRINCgVjb3VudBgCIAEoAxIiCgZzb3VyY2UYAyABKA4yEi5jb3VudGVyLnYxLlNvdXJjZRIuCgphc19vZl90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFjb25zaXN0ZW5jeV90b2tlbhgFIAEoCSI/ChZCYXRjaEdldENvdW50c1Jlc3BvbnNlEiUKBmNvdW50cxgBIAMoCzIVLmNvdW50ZXIudjEuSXRlbUNvdW50Io0BCg9IYXNMaWtlZFJlcXVlc3QSDwoHdXNlcl9pZBgBIAEoAxIfCgVpdGVtcxgCIAMoCzIQLmNvdW50ZXIudjEuSXRlbRIsCgtjb25zaXN0ZW5jeRgDIAEoDjIXLmNvdW50ZXIudjEuQ29uc2lzdGVuY3kSGgoSY29uc2lzdGVuY3lfdG9rZW5zGAQgAygJInUKEEhhc0xpa2VkUmVzcG9uc2USDQoFbGlrZWQYASADKAgSIgoGc291cmNlGAIgASgOMhIuY291bnRlci52MS5Tb3VyY2USLgoKYXNfb2ZfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiXgoQTGlzdExpa2VzUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgDEhIKCml0ZW1fdHlwZXMYAiADKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiWQoJTGlrZWRJdGVtEh4KBGl0ZW0YASABKAsyEC5jb3VudGVyLnYxLkl0ZW0SLAoIbGlrZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlIKEUxpc3RMaWtlc1Jlc3BvbnNlEiQKBWxpa2VzGAEgAygLMhUuY291bnRlci52MS5MaWtlZEl0ZW0SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIloKEUxpc3RMaWtlcnNSZXF1ZXN0Eh4KBGl0ZW0YASABKAsyEC5jb3VudGVyLnYxLkl0ZW0SEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiRgoFTGlrZXISDwoHdXNlcl9pZBgBIAEoAxIsCghsaWtlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiUAoSTGlzdExpa2Vyc1Jlc3BvbnNlEiEKBmxpa2VycxgBIAMoCzIRLmNvdW50ZXIudjEuTGlrZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKloKC0NvbnNpc3RlbmN5EhsKF0NPTlNJU1RFTkNZX1VOU1BFQ0lGSUVEEAASFgoSQ09OU0lTVEVOQ1lfQ0FDSEVEEAESFgoSQ09OU0lTVEVOQ1lfU1RST05HEAIqWgoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEhAKDFNPVVJDRV9DQUNIRRABEhIKDlNPVVJDRV9SRVBMSUNBEAISEgoOU09VUkNFX1BSSU1BUlkQAypfCgpMaWtlU3RhdHVzEhsKF0xJS0VfU1RBVFVTX1VOU1BFQ0lGSUVEEAASFQoRTElLRV9TVEFUVVNfTElLRUQQARIdChlMSUtFX1NUQVRVU19BTFJFQURZX0xJS0VEEAIqZQoMVW5saWtlU3RhdHVzEh0KGVVOTElLRV9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVVTkxJS0VfU1RBVFVTX1VOTElLRUQQARIbChdVTkxJS0VfU1RBVFVTX05PVF9MSUtFRBACKkQKBkFjdGlvbhIWChJBQ1RJT05fVU5TUEVDSUZJRUQQABIPCgtBQ1RJT05fTElLRRABEhEKDUFDVElPTl9VTkxJS0UQAiqQAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASEQoNT1VUQ09NRV9MSUtFRBABEhkKFU9VVENPTUVfQUxSRUFEWV9MSUtFRBACEhMKD09VVENPTUVfVU5MSUtFRBADEhUKEU9VVENPTUVfTk9UX0xJS0VEEAQSEgoOT1VUQ09NRV9GQUlMRUQQBTKxBgoOQ291bnRlclNlcnZpY2USUQoETGlrZRIXLmNvdW50ZXIudjEuTGlrZVJlcXVlc3QaGC5jb3VudGVyLnYxLkxpa2VSZXNwb25zZSIWkAICgtPkkwINIggvdjEvbGlrZToBKhJoCgZVbmxpa2USGS5jb3VudGVyLnYxLlVubGlrZVJlcXVlc3QaGi5jb3VudGVyLnYxLlVubGlrZVJlc3BvbnNlIieQAgKC0+STAh4iCi92MS91bmxpa2U6ASpaDSoIL3YxL2xpa2U6ASoSagoKV3JpdGVMaWtlcxIdLmNvdW50ZXIudjEuV3JpdGVMaWtlc1JlcXVlc3QaHi5jb3VudGVyLnYxLldyaXRlTGlrZXNSZXNwb25zZSIdkAICgtPkkwIUIg8vdjEvd3JpdGVfbGlrZXM6ASoSWwoIR2V0Q291bnQSGy5jb3VudGVyLnYxLkdldENvdW50UmVxdWVzdBocLmNvdW50ZXIudjEuR2V0Q291bnRSZXNwb25zZSIUkAIBgtPkkwILEgkvdjEvY291bnQScQoOQmF0Y2hHZXRDb3VudHMSIS5jb3VudGVyLnYxLkJhdGNoR2V0Q291bnRzUmVxdWVzdBoiLmNvdW50ZXIudjEuQmF0Y2hHZXRDb3VudHNSZXNwb25zZSIYkAIBgtPkkwIPIgovdjEvY291bnRzOgEqEmIKCEhhc0xpa2VkEhsuY291bnRlci52MS5IYXNMaWtlZFJlcXVlc3QaHC5jb3VudGVyLnYxLkhhc0xpa2VkUmVzcG9uc2UiG5ACAYLT5JMCEiINL3YxL2hhc19saWtlZDoBKhJeCglMaXN0TGlrZXMSHC5jb3VudGVyLnYxLkxpc3RMaWtlc1JlcXVlc3QaHS5jb3VudGVyLnYxLkxpc3RMaWtlc1Jlc3BvbnNlIhSQAgGC0+STAgsSCS92MS9saWtlcxJiCgpMaXN0TGlrZXJzEh0uY291bnRlci52MS5MaXN0TGlrZXJzUmVxdWVzdBoeLmNvdW50ZXIudjEuTGlzdExpa2Vyc1Jlc3BvbnNlIhWQAgGC0+STAgwSCi92MS9saWtlcnNiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_timestamp, file_google_rpc_status]);
 
 /**
  * The thing that is liked.
@@ -573,6 +573,198 @@ export const HasLikedResponseSchema: GenMessage<HasLikedResponse> = /*@__PURE__*
   messageDesc(file_counter_v1_counter, 15);
 
 /**
+ * Request of ListLikes.
+ *
+ * @generated from message counter.v1.ListLikesRequest
+ */
+export type ListLikesRequest = Message<"counter.v1.ListLikesRequest"> & {
+  /**
+   * Whose likes, 1 to 2^63-1. Required.
+   *
+   * @generated from field: int64 user_id = 1;
+   */
+  userId: bigint;
+
+  /**
+   * Only likes of items of these types, each a configured one. None: of all configured types.
+   *
+   * @generated from field: repeated string item_types = 2;
+   */
+  itemTypes: string[];
+
+  /**
+   * The most likes of the page, 1 to 1000. 0, the default: 100.
+   *
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * The next_page_token of an earlier page with the same user_id and item_types (page_size may
+   * differ). Empty: the first page. Tokens do not expire.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message counter.v1.ListLikesRequest.
+ * Use `create(ListLikesRequestSchema)` to create a new message.
+ */
+export const ListLikesRequestSchema: GenMessage<ListLikesRequest> = /*@__PURE__*/
+  messageDesc(file_counter_v1_counter, 16);
+
+/**
+ * One like of a user.
+ *
+ * @generated from message counter.v1.LikedItem
+ */
+export type LikedItem = Message<"counter.v1.LikedItem"> & {
+  /**
+   * What is liked.
+   *
+   * @generated from field: counter.v1.Item item = 1;
+   */
+  item?: Item;
+
+  /**
+   * When it was liked, to the second; of likes of one second those come first whose type has the
+   * higher number, then those of the higher id.
+   *
+   * @generated from field: google.protobuf.Timestamp liked_at = 2;
+   */
+  likedAt?: Timestamp;
+};
+
+/**
+ * Describes the message counter.v1.LikedItem.
+ * Use `create(LikedItemSchema)` to create a new message.
+ */
+export const LikedItemSchema: GenMessage<LikedItem> = /*@__PURE__*/
+  messageDesc(file_counter_v1_counter, 17);
+
+/**
+ * Response of ListLikes.
+ *
+ * @generated from message counter.v1.ListLikesResponse
+ */
+export type ListLikesResponse = Message<"counter.v1.ListLikesResponse"> & {
+  /**
+   * The page, newest like first. Fewer than page_size only if no more follow.
+   *
+   * @generated from field: repeated counter.v1.LikedItem likes = 1;
+   */
+  likes: LikedItem[];
+
+  /**
+   * Pass it to get the next page. Empty if no more follow. Opaque.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message counter.v1.ListLikesResponse.
+ * Use `create(ListLikesResponseSchema)` to create a new message.
+ */
+export const ListLikesResponseSchema: GenMessage<ListLikesResponse> = /*@__PURE__*/
+  messageDesc(file_counter_v1_counter, 18);
+
+/**
+ * Request of ListLikers.
+ *
+ * @generated from message counter.v1.ListLikersRequest
+ */
+export type ListLikersRequest = Message<"counter.v1.ListLikersRequest"> & {
+  /**
+   * Whose likers. Required.
+   *
+   * @generated from field: counter.v1.Item item = 1;
+   */
+  item?: Item;
+
+  /**
+   * The most likers of the page, 1 to 1000. 0, the default: 100.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * The next_page_token of an earlier page of the same item. Empty: the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message counter.v1.ListLikersRequest.
+ * Use `create(ListLikersRequestSchema)` to create a new message.
+ */
+export const ListLikersRequestSchema: GenMessage<ListLikersRequest> = /*@__PURE__*/
+  messageDesc(file_counter_v1_counter, 19);
+
+/**
+ * One user who likes an item.
+ *
+ * @generated from message counter.v1.Liker
+ */
+export type Liker = Message<"counter.v1.Liker"> & {
+  /**
+   * The user.
+   *
+   * @generated from field: int64 user_id = 1;
+   */
+  userId: bigint;
+
+  /**
+   * When the user liked it, to the second; of likes of one second those of the higher user_id come
+   * first.
+   *
+   * @generated from field: google.protobuf.Timestamp liked_at = 2;
+   */
+  likedAt?: Timestamp;
+};
+
+/**
+ * Describes the message counter.v1.Liker.
+ * Use `create(LikerSchema)` to create a new message.
+ */
+export const LikerSchema: GenMessage<Liker> = /*@__PURE__*/
+  messageDesc(file_counter_v1_counter, 20);
+
+/**
+ * Response of ListLikers.
+ *
+ * @generated from message counter.v1.ListLikersResponse
+ */
+export type ListLikersResponse = Message<"counter.v1.ListLikersResponse"> & {
+  /**
+   * The page, newest like first. Fewer than page_size only if no more follow.
+   *
+   * @generated from field: repeated counter.v1.Liker likers = 1;
+   */
+  likers: Liker[];
+
+  /**
+   * Pass it to get the next page. Empty if no more follow. Opaque.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message counter.v1.ListLikersResponse.
+ * Use `create(ListLikersResponseSchema)` to create a new message.
+ */
+export const ListLikersResponseSchema: GenMessage<ListLikersResponse> = /*@__PURE__*/
+  messageDesc(file_counter_v1_counter, 21);
+
+/**
  * How fresh an answer must be.
  *
  * @generated from enum counter.v1.Consistency
@@ -883,6 +1075,33 @@ export const CounterService: GenService<{
     methodKind: "unary";
     input: typeof HasLikedRequestSchema;
     output: typeof HasLikedResponseSchema;
+  },
+  /**
+   * What the user likes, newest first, a page at a time. Read from the primary store: a page sees
+   * every write that was acknowledged before it was asked for. A like that is there from the first
+   * page to the last is listed exactly once, whatever comes and goes meanwhile; one that is made
+   * meanwhile may be missing, one that is taken back meanwhile may be listed.
+   * Errors as for GetCount; INVALID_ARGUMENT (INVALID_REQUEST) also for a page token that is not of
+   * this list. The cost of a page rises with the number of likes that the user has.
+   *
+   * @generated from rpc counter.v1.CounterService.ListLikes
+   */
+  listLikes: {
+    methodKind: "unary";
+    input: typeof ListLikesRequestSchema;
+    output: typeof ListLikesResponseSchema;
+  },
+  /**
+   * Who likes the item, newest first, a page at a time; otherwise as ListLikes. Needs an index that
+   * the operator of the service may leave out, and by default does.
+   * Errors as for ListLikes, and FAILED_PRECONDITION (LIKERS_NOT_INDEXED) without that index.
+   *
+   * @generated from rpc counter.v1.CounterService.ListLikers
+   */
+  listLikers: {
+    methodKind: "unary";
+    input: typeof ListLikersRequestSchema;
+    output: typeof ListLikersResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_counter_v1_counter, 0);
