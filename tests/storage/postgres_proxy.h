@@ -1,4 +1,5 @@
-// PostgresProxy: stands between a store and PostgreSQL and breaks the line where a test wants it.
+// PostgresProxy: stands between a store and PostgreSQL and breaks or slows the line where a test
+// wants it.
 //
 // It listens on a unix socket in a directory of its own; Url() is what Url() of the server is,
 // through it. It knows just enough of the protocol to find the sync messages of a client.
@@ -8,14 +9,13 @@
 #define COUNTER_TESTS_STORAGE_POSTGRES_PROXY_H_
 
 #include <atomic>
-#include <list>
-#include <memory>
+#include <cstdint>
 #include <string>
-#include <thread>
-#include <vector>
 
-#include "base/mutex.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/proxy.h"
 
 namespace counter::testing {
 
@@ -26,9 +26,6 @@ class PostgresProxy {
     int buffer_bytes = 0;
   };
   PostgresProxy(const PostgresServer& server, const Options& options);
-  ~PostgresProxy();
-  PostgresProxy(const PostgresProxy&) = delete;
-  PostgresProxy& operator=(const PostgresProxy&) = delete;
 
   std::string Url(absl::string_view database) const;
 
@@ -37,20 +34,20 @@ class PostgresProxy {
   void SwallowAnswers(int count) { to_swallow_ = count; }
   int swallowed() const { return swallowed_; }
 
- private:
-  class Line;
-  void Accept();
+  // From now on what the server answers is held back, for a random time up to `longest` or, with
+  // `always`, for all of it. Zero: no longer.
+  void DelayAnswers(absl::Duration longest, bool always = true);
 
-  const std::string upstream_;
-  const Options options_;
+ private:
+  class Tap;
+
   ServerDirectory directory_;
-  int listener_ = -1;
-  std::atomic<bool> stopping_{false};
   std::atomic<int> to_swallow_{0};
   std::atomic<int> swallowed_{0};
-  std::thread acceptor_;
-  Mutex mutex_;
-  std::list<std::unique_ptr<Line>> lines_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> delay_us_{0};
+  std::atomic<bool> delays_always_{true};
+  std::atomic<uint32_t> taps_{0};
+  Proxy proxy_;
 };
 
 }  // namespace counter::testing
