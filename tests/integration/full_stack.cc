@@ -5,10 +5,12 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "tests/storage/postgres_fixture.h"
 #include "tests/support/eventually.h"
 #include "tests/support/test_settings.h"
@@ -33,6 +35,13 @@ void RequireCacheInUse(const Client& client) {
   }));
 }
 
+std::unique_ptr<RedisServer> StartRedis(const RedisServer::Options& options) {
+  absl::StatusOr<std::unique_ptr<RedisServer>> started = RedisServer::Start(options);
+  INFO(started.status().ToString());
+  REQUIRE(started.ok());
+  return *std::move(started);
+}
+
 std::string KeyOf(int64_t post) { return absl::StrCat("counter:post:", post); }
 
 }  // namespace
@@ -47,12 +56,9 @@ std::string UrlOf(const std::string& conninfo) {
                       absl::StrReplaceAll(words["host"], {{"/", "%2F"}}), "/", words["dbname"]);
 }
 
-FullStack::FullStack(const Settings& settings, const RedisServer::Options& redis)
-    : postgres_(SharedPostgres()), database_(MigratedDatabase()) {
-  absl::StatusOr<std::unique_ptr<RedisServer>> started = RedisServer::Start(redis);
-  INFO(started.status().ToString());
-  REQUIRE(started.ok());
-  redis_ = *std::move(started);
+FullStack::FullStack(const Settings& settings, const RedisServer::Options& redis, RedisLine line)
+    : postgres_(SharedPostgres()), database_(MigratedDatabase()), redis_(StartRedis(redis)) {
+  if (line == RedisLine::kProxy) redis_line_ = std::make_unique<RedisProxy>(*redis_);
   for (int i = 0; i < kServers; ++i) {
     servers_.push_back(StartAnother(settings));
     clients_.push_back(ConnectTo(*servers_.back()));
@@ -62,10 +68,26 @@ FullStack::FullStack(const Settings& settings, const RedisServer::Options& redis
 
 std::unique_ptr<CounterServer> FullStack::StartAnother(const Settings& settings) const {
   Settings all = {{"DATABASE_URL", UrlOf(database_)},
-                  {"REDIS_URL", redis_->url()},
+                  {"REDIS_URL", redis_line_ != nullptr ? redis_line_->url() : redis_->url()},
                   {"ITEM_TYPES", "post=1,reel=2"}};
   for (const auto& [name, value] : settings) all[name] = value;
   return StartServer(all);
+}
+
+void FullStack::FailOverRedis(absl::Duration lost) {
+  if (former_redis_ == nullptr) former_redis_ = StartRedis({});
+  // Else a replica waits for five seconds before it gets its first copy.
+  redis_->Command({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
+  RedisServer& replica = *former_redis_;
+  REQUIRE(replica.Command({"REPLICAOF", "127.0.0.1", absl::StrCat(redis_->port())}) == "OK");
+  REQUIRE(Eventually(absl::Seconds(20) * Slowness(), [&] {
+    return absl::StrContains(replica.Command({"INFO", "replication"}), "master_link_status:up");
+  }));
+  REQUIRE(replica.Command({"REPLICAOF", "NO", "ONE"}) == "OK");
+  REQUIRE(replica.Command({"SCRIPT", "FLUSH"}) == "OK");
+  absl::SleepFor(lost);
+  redis_line_->LeadTo(replica);
+  std::swap(redis_, former_redis_);
 }
 
 std::string FullStack::Sql(const std::string& sql) const {

@@ -16,10 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "clients/cpp/client.h"
 #include "tests/integration/fixture.h"
 #include "tests/support/counter_server.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/redis_proxy.h"
 #include "tests/support/redis_server.h"
 
 namespace counter::testing {
@@ -31,13 +33,21 @@ class FullStack {
  public:
   static constexpr int kServers = 2;
 
+  // How servers come to Redis: directly, or through a proxy that breaks the line and fails over.
+  enum class RedisLine : uint8_t { kDirect, kProxy };
+
   // `settings` are of both servers; the rate limit is off unless they say otherwise. Both use the
   // cache already.
-  explicit FullStack(const Settings& settings = {}, const RedisServer::Options& redis = {});
+  explicit FullStack(const Settings& settings = {}, const RedisServer::Options& redis = {},
+                     RedisLine line = RedisLine::kDirect);
 
   PostgresServer& postgres() const { return postgres_; }
   const std::string& database() const { return database_; }
   RedisServer& redis() const { return *redis_; }
+  RedisProxy& redis_line() const { return *redis_line_; }  // Requires RedisLine::kProxy.
+  // Fails over to a replica of redis() that never got what was acknowledged in the last `lost`, and
+  // has no scripts. From then on redis() is that one. Requires RedisLine::kProxy.
+  void FailOverRedis(absl::Duration lost);
   CounterServer& server(int i) { return *servers_[static_cast<size_t>(i)]; }
   const Client& client(int i) const { return clients_[static_cast<size_t>(i)]; }
   // Another server over the same PostgreSQL and Redis.
@@ -63,6 +73,8 @@ class FullStack {
   PostgresServer& postgres_;
   std::string database_;
   std::unique_ptr<RedisServer> redis_;
+  std::unique_ptr<RedisServer> former_redis_;  // The replica of the next failover; null: none yet.
+  std::unique_ptr<RedisProxy> redis_line_;     // Null: none.
   std::vector<std::unique_ptr<CounterServer>> servers_;
   std::vector<Client> clients_;
 };

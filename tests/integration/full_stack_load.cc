@@ -95,7 +95,8 @@ MixedLoadReport MixedLoad::Read(int reader) const {
       ++seen.hits;
       const auto token = DecodeConsistencyToken(count.consistency_token);
       int64_t& newest = versions[count.item.id];
-      if (!token.has_value() || token->version < newest)
+      const bool goes_back = token.has_value() && token->version < newest;
+      if (!token.has_value() || (goes_back && !options_.cached_counts_may_go_back))
         complain(absl::StrCat("cached post ", count.item.id, " went back from version ", newest));
       if (token.has_value()) newest = std::max(newest, token->version);
     }

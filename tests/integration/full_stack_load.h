@@ -27,6 +27,7 @@ struct MixedLoadOptions {
   int64_t users = 20;
   int64_t items = 30;
   absl::Duration deadline = absl::Seconds(10);
+  bool cached_counts_may_go_back = false;  // Else a version that does is a fault.
 };
 
 struct MixedLoadReport {
