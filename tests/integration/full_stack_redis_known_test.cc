@@ -77,35 +77,40 @@ TEST_CASE("K21: Redis dies, breaks connections and comes back, servers come and 
 
 TEST_CASE("K26: a user who likes without end keeps 1000 recent likes that end, and slows nobody") {
   constexpr int64_t kUser = 9;
-  constexpr int64_t kBatch = 500;
+  constexpr int64_t kBatch = 100;
+  constexpr int kSlowMs = 10;
   FullStack stack;
   const std::string key = absl::StrCat("recent_likes:{", kUser, "}");
-  stack.redis().Command({"CONFIG", "SET", "slowlog-log-slower-than", "10000"});
+  stack.redis().Command({"CONFIG", "SET", "slowlog-log-slower-than", absl::StrCat(kSlowMs * 1000)});
   stack.redis().Command({"CONFIG", "RESETSTAT"});
-  // A command is slow, too, when the machine takes the processor away from Redis. What is slow by
-  // itself is slow in every stretch, and takes processor time.
-  int64_t fewest_slow = 1'000'000;
-  const double cpu_before = InfoOf(stack.redis(), "cpu", "used_cpu_user");
-  const double commands_before = InfoOf(stack.redis(), "stats", "total_commands_processed");
+  const auto cpu_ms = [&] {
+    return 1000 * (InfoOf(stack.redis(), "cpu", "used_cpu_user_main_thread") +
+                   InfoOf(stack.redis(), "cpu", "used_cpu_sys_main_thread"));
+  };
   int64_t post = 0;
-  for (int stretch = 0; stretch < 4; ++stretch) {
+  int slow = 0;
+  double most_ms = 0;
+  for (int64_t batch = 0; batch < Sized(30, 1000); ++batch) {
+    std::vector<Mutation> likes;
+    for (int64_t i = 0; i < kBatch; ++i) likes.push_back({kUser, Post(++post)});
     stack.redis().Command({"SLOWLOG", "RESET"});
-    for (int64_t batch = 0; batch < Sized(4, 50); ++batch) {
-      std::vector<Mutation> likes;
-      for (int64_t i = 0; i < kBatch; ++i) likes.push_back({kUser, Post(++post)});
-      REQUIRE(stack.client(static_cast<int>(batch % 2)).WriteLikes(likes).ok());
-      CHECK(NumberOf(stack.redis().Command({"ZCARD", key})) <= 1000);
-      for (const char* part : {"", ":versions"})
-        CHECK(NumberOf(stack.redis().Command({"PTTL", key + part})) > 0);
+    const double before_ms = cpu_ms();
+    REQUIRE(stack.client(static_cast<int>(batch % 2)).WriteLikes(likes).ok());
+    const double took_ms = cpu_ms() - before_ms;
+    most_ms = std::max(most_ms, took_ms);
+    // A command is slow, too, when the machine takes the processor away from Redis. One that is
+    // slow by itself takes that time of the processor.
+    if (NumberOf(stack.redis().Command({"SLOWLOG", "LEN"})) > 0) {
+      ++slow;
+      INFO(stack.redis().Command({"SLOWLOG", "GET"}));
+      CHECK(took_ms < kSlowMs);
     }
-    fewest_slow = std::min(fewest_slow, NumberOf(stack.redis().Command({"SLOWLOG", "LEN"})));
+    CHECK(NumberOf(stack.redis().Command({"ZCARD", key})) <= 1000);
+    for (const char* part : {"", ":versions"})
+      CHECK(NumberOf(stack.redis().Command({"PTTL", key + part})) > 0);
   }
-  const double commands_run =
-      InfoOf(stack.redis(), "stats", "total_commands_processed") - commands_before;
-  const double ms_a_command =
-      1000 * (InfoOf(stack.redis(), "cpu", "used_cpu_user") - cpu_before) / commands_run;
-  INFO(fewest_slow << " slow commands, " << ms_a_command << " ms of processor time a command");
-  CHECK((fewest_slow == 0 || ms_a_command < 1));
+  WARN(slow << " batches with a slow command; a batch of 100 likes took Redis at most " << most_ms
+            << " ms of the processor");
   CHECK(stack.redis().Command({"ZCARD", key}) == "1000");
   CHECK(NumberOf(stack.redis().Command({"HLEN", key + ":versions"})) <= 1101);
   // Nothing reads a whole set.
