@@ -7,10 +7,11 @@
 // over to a replica that lags. At its end the world comes to rest: all messages have arrived or are
 // lost, the outbox is swept.
 //
-// It checks, at every step: what is shown was stored; versions never go back; a write-through that
-// was acknowledged is shown; nothing shown is older than the bound; a durable like is not failed; a
-// like is answered only if the pair was liked during the call; no window grants more than the
-// limit. At rest: the cache is not behind the store, and no like is remembered that has ended.
+// A judge (judge.h) checks, at every step: what is shown was stored; versions never go back; a
+// write-through that was acknowledged is shown; nothing shown is older than the bound; a durable
+// like is not failed; a like is answered only if the pair was liked during the call; no window
+// grants more than the limit. At rest: the cache is not behind the store, and no like is remembered
+// that has ended.
 //
 // Use it to hold decisions to the protocol: replace one of Decisions by a wrong one, and some seed
 // must find it. It tests no socket, no script and no thread.
@@ -20,10 +21,10 @@
 #define COUNTER_TESTS_SIMULATION_CACHE_SIMULATION_H_
 
 #include <cstdint>
-#include <string>
 
 #include "cache/count_protocol.h"
 #include "cache/local/recent_set.h"
+#include "tests/simulation/judge.h"
 
 namespace counter::simulation {
 
@@ -53,12 +54,6 @@ struct Faults {
   bool evictions = true;  // Keys die.
   bool crashes = true;    // Servers do.
   bool failovers = true;  // To a replica of Redis that lags.
-};
-
-struct Outcome {
-  std::string violation;  // Empty: none.
-  int64_t hits = 0;       // Counts shown by the cache; for a test to see that something happened.
-  std::string trace;      // What happened, a line a step, if it was asked for.
 };
 
 // Plays the schedule of `seed`.
