@@ -145,7 +145,7 @@ void Connection::Loop::OnGreeting(const Answer& answer) {
   const absl::StatusOr<Greeting> greeting = ReadGreeting(options_.address.login, *answer);
   if (!greeting.ok()) return Break(greeting.status().message());
   const bool is_new_run = link_.OnReady(greeting->run_id);
-  breaker_.Reset();
+  breaker_.Reset(clock_.MonotonicNow());
   counters_.connects.Add();
   heartbeat_at_ = clock_.MonotonicNow() + options_.heartbeat;
   Arm(heartbeat_at_);
@@ -277,7 +277,7 @@ void Connection::Loop::OnReplies(std::vector<Reply> replies) {
     }
     if (*matched) finished.push_back(**std::move(matched));
   }
-  if (!finished.empty()) breaker_.OnAnswer();
+  if (!finished.empty()) breaker_.OnAnswer(clock_.MonotonicNow());
   counters_.answers.Add(finished.size());
   counters_.late_answers.Set(multiplexer_.late_answers());
   NoteOpen();

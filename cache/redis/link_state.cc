@@ -38,7 +38,10 @@ Breaker::Breaker(const BreakerOptions& options, uint64_t seed)
 
 bool Breaker::OnTimeout(MonotonicTime now) {
   ++timeouts_;
-  if (state_ != State::kClosed || timeouts_ < options_.timeouts_to_open) return false;
+  if (state_ != State::kClosed || timeouts_ < options_.timeouts_to_open ||
+      now < answered_at_ + options_.silence_to_open) {
+    return false;
+  }
   state_ = State::kOpen;
   probe_at_ = now + back_off_.Next();
   return true;
@@ -46,16 +49,17 @@ bool Breaker::OnTimeout(MonotonicTime now) {
 
 void Breaker::OnProbeEnd(bool answered, MonotonicTime now) {
   if (answered) {
-    Reset();
+    Reset(now);
     return;
   }
   state_ = State::kOpen;
   probe_at_ = now + back_off_.Next();
 }
 
-void Breaker::Reset() {
+void Breaker::Reset(MonotonicTime now) {
   state_ = State::kClosed;
   timeouts_ = 0;
+  answered_at_ = now;
   back_off_.Reset();
 }
 

@@ -5,8 +5,8 @@
 //
 // LinkState is the schedule of one connection: broken attempts are answered with a capped, jittered
 // back-off. Breaker guards a connection that stands but does not answer: after timeouts_to_open
-// timeouts in a row nobody asks any more; a probe of our own (never a caller's request) finds out
-// when it answers again.
+// timeouts in a row, and silence_to_open without an answer in time, nobody asks any more; a probe
+// of our own (never a caller's request) finds out when it answers again.
 //
 // Threads: one at a time. Ownership: values only.
 #ifndef COUNTER_CACHE_REDIS_LINK_STATE_H_
@@ -83,6 +83,9 @@ class LinkState {
 
 struct BreakerOptions {
   int timeouts_to_open = 5;
+  // Requests that left together time out together, and say no more than one: two budgets of a
+  // request tell a Redis that is gone from a processor that was busy for a moment.
+  absl::Duration silence_to_open = absl::Milliseconds(40);
   absl::Duration pause_first = absl::Milliseconds(50);
   absl::Duration pause_longest = absl::Seconds(1);
 };
@@ -102,7 +105,10 @@ class Breaker {
   MonotonicTime probe_at() const { return probe_at_; }
 
   // A request was answered in time.
-  void OnAnswer() { timeouts_ = 0; }
+  void OnAnswer(MonotonicTime now) {
+    timeouts_ = 0;
+    answered_at_ = now;
+  }
   // A request that was sent was not answered in time. True if this opened the breaker.
   bool OnTimeout(MonotonicTime now);
   // Requires kOpen.
@@ -110,13 +116,14 @@ class Breaker {
   // Whether the probe was answered in time. Requires kProbing.
   void OnProbeEnd(bool answered, MonotonicTime now);
   // A new connection: it has just answered a greeting.
-  void Reset();
+  void Reset(MonotonicTime now);
 
  private:
   const BreakerOptions options_;
   BackOff back_off_;
   State state_ = State::kClosed;
   int timeouts_ = 0;
+  MonotonicTime answered_at_ = MonotonicTime::min();  // Last, in time.
   MonotonicTime probe_at_ = MonotonicTime::min();
 };
 

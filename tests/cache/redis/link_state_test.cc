@@ -86,15 +86,27 @@ TEST_CASE("link: another run of the server is told from the same one, and the fi
 
 TEST_CASE("breaker: only timeouts in a row open it") {
   Breaker breaker({.timeouts_to_open = 3}, 1);
-  CHECK_FALSE(breaker.OnTimeout(kStart));
-  CHECK_FALSE(breaker.OnTimeout(kStart));
-  breaker.OnAnswer();
-  CHECK_FALSE(breaker.OnTimeout(kStart));
-  CHECK_FALSE(breaker.OnTimeout(kStart));
+  CHECK_FALSE(breaker.OnTimeout(At(0)));
+  CHECK_FALSE(breaker.OnTimeout(At(100)));
+  breaker.OnAnswer(At(100));
+  CHECK_FALSE(breaker.OnTimeout(At(200)));
+  CHECK_FALSE(breaker.OnTimeout(At(300)));
   CHECK(breaker.state() == State::kClosed);
-  CHECK(breaker.OnTimeout(kStart));
+  CHECK(breaker.OnTimeout(At(400)));
   CHECK(breaker.state() == State::kOpen);
-  CHECK_FALSE(breaker.OnTimeout(kStart));  // It is open already.
+  CHECK_FALSE(breaker.OnTimeout(At(500)));  // It is open already.
+}
+
+TEST_CASE("breaker: many that time out together are no more than one, until the silence is long") {
+  Breaker breaker({.timeouts_to_open = 3, .silence_to_open = absl::Milliseconds(40)}, 1);
+  breaker.OnAnswer(At(0));
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(breaker.OnTimeout(At(20)));
+  CHECK_FALSE(breaker.OnTimeout(At(39)));
+  CHECK(breaker.OnTimeout(At(40)));
+  breaker.OnProbe();
+  breaker.OnProbeEnd(true, At(90));
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(breaker.OnTimeout(At(129)));
+  CHECK(breaker.OnTimeout(At(130)));
 }
 
 TEST_CASE("breaker: a probe that is answered closes it, one that is not lengthens the pause") {
@@ -116,16 +128,16 @@ TEST_CASE("breaker: a probe that is answered closes it, one that is not lengthen
   breaker.OnProbe();
   breaker.OnProbeEnd(true, kStart);
   CHECK(breaker.state() == State::kClosed);
-  REQUIRE(breaker.OnTimeout(kStart));
-  CHECK(breaker.probe_at() <= At(50));
+  REQUIRE(breaker.OnTimeout(At(1000)));
+  CHECK(breaker.probe_at() <= At(1050));
 }
 
 TEST_CASE("breaker: a late answer does not close it, a new connection does") {
   Breaker breaker({.timeouts_to_open = 1}, 1);
   breaker.OnTimeout(kStart);
-  breaker.OnAnswer();
+  breaker.OnAnswer(kStart);
   CHECK(breaker.state() == State::kOpen);
-  breaker.Reset();
+  breaker.Reset(kStart);
   CHECK(breaker.state() == State::kClosed);
 }
 
