@@ -47,7 +47,7 @@ absl::Status MakeOne(MigrationSession& session, ItemType type, std::vector<std::
   if (!state.ok()) return state.status();
   if (*state == IndexState::kThere) return absl::OkStatus();
   if (*state == IndexState::kIncomplete) {
-    const absl::Status dropped = session.Run(drop).status();
+    absl::Status dropped = session.Run(drop).status();
     if (!dropped.ok()) return dropped;
     done.push_back(
         absl::StrCat("removed the incomplete index of likers of item type ", type.value));
