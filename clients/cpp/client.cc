@@ -7,21 +7,21 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include <algorithm>
+#include <memory>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "clients/cpp/calls.h"
 #include "clients/cpp/error_decoder.h"
 #include "clients/cpp/service_config.h"
-#include "clients/cpp/token_cache.h"
 #include "counter/v1/counter.grpc.pb.h"
 
 namespace counter::client {
 namespace {
-
-using Stub = v1::CounterService::Stub;
 
 constexpr char kRequestIdKey[] = "x-request-id";
 constexpr char kTraceparentKey[] = "traceparent";
@@ -51,25 +51,6 @@ std::shared_ptr<grpc::Channel> MakeChannel(const Client::Options& options) {
       arguments);
 }
 
-// An error that this client found before it sent anything.
-Error Refuse(absl::string_view field, absl::string_view description) {
-  Error error;
-  error.kind = ErrorKind::kInvalidArgument;
-  error.grpc_code = grpc::INVALID_ARGUMENT;
-  error.message = absl::StrCat(field, ": ", description);
-  error.violations.push_back({std::string(field), std::string(description)});
-  error.not_applied = true;
-  return error;
-}
-
-Error BadReply(absl::string_view message, std::string request_id) {
-  Error error;
-  error.grpc_code = grpc::INTERNAL;
-  error.message = std::string(message);
-  error.request_id = std::move(request_id);
-  return error;
-}
-
 bool IsRequestIdCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
 }
@@ -96,98 +77,77 @@ std::string ServerMetadata(const grpc::ClientContext& context, const char* key) 
   return "";
 }
 
-void Encode(const Item& item, v1::Item& out) {
-  out.set_item_type(item.type);
-  out.set_item_id(item.id);
-}
-
-v1::Action Encode(Action action) {
-  return action == Action::kLike ? v1::ACTION_LIKE : v1::ACTION_UNLIKE;
-}
-
-v1::Consistency Encode(Consistency consistency) {
-  return consistency == Consistency::kStrong ? v1::CONSISTENCY_STRONG : v1::CONSISTENCY_CACHED;
-}
-
-Source Decode(v1::Source source) {
-  switch (source) {
-    case v1::SOURCE_CACHE:
-      return Source::kCache;
-    case v1::SOURCE_REPLICA:
-      return Source::kReplica;
-    case v1::SOURCE_PRIMARY:
-      return Source::kPrimary;
-    default:
-      return Source::kUnknown;
-  }
-}
-
-absl::Time Decode(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
-}
-
-// ItemCount and GetCountResponse say the same but for the item.
-template <class Message>
-ItemCount DecodeCount(const Message& message, Item item) {
-  return {std::move(item), message.count(), Decode(message.source()), Decode(message.as_of_time()),
-          message.consistency_token()};
-}
-
-Result<Applied> Decode(const v1::MutationResult& result, const std::string& request_id) {
-  switch (result.outcome()) {
-    case v1::OUTCOME_LIKED:
-    case v1::OUTCOME_UNLIKED:
-      return Applied{true, result.count(), result.consistency_token()};
-    case v1::OUTCOME_ALREADY_LIKED:
-    case v1::OUTCOME_NOT_LIKED:
-      return Applied{false, result.count(), result.consistency_token()};
-    default:
-      break;
-  }
-  if (result.error().code() == 0)
-    return BadReply("the server answered an outcome that this client does not know", request_id);
-  return DecodeError(result.error(), request_id);
-}
-
 }  // namespace
 
 class Client::Impl {
  public:
   explicit Impl(const Options& options)
-      : deadline_(options.deadline),
+      : calls(options.read_your_writes ? Client::kTokensMax : 0),
+        deadline_(options.deadline),
         wait_for_ready_(options.retries && options.wait_for_ready),
-        tokens_(options.read_your_writes ? Client::kTokensMax : 0),
         stub_(v1::CounterService::NewStub(MakeChannel(options))) {}
 
-  // One unary call. Fills `response` and `request_id`; the error if it failed.
-  template <class Request, class Response>
-  std::optional<Error> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                         Response*),
-                            const Request& request, const CallOptions& call, Response& response,
-                            std::string& request_id) const {
-    if (std::optional<Error> refused = Check(call)) return refused;
+  template <class Request, class Response, class Reply>
+  Result<Reply> Run(const Ask<Request, Response, Reply>& ask, const CallOptions& call) const {
+    if (ask.refused.has_value()) return *ask.refused;
+    if (std::optional<Error> refused = Check(call)) return *std::move(refused);
     grpc::ClientContext context;
+    Prepare(call, context);
+    Response response;
+    const grpc::Status status = (stub_.get()->*ask.blocking)(&context, ask.request, &response);
+    return Outcome(ask, context, status, response);
+  }
+
+  template <class Request, class Response, class Reply>
+  void Start(Ask<Request, Response, Reply> ask, Done<Reply> done, const CallOptions& call) const {
+    std::optional<Error> refused = ask.refused.has_value() ? std::move(ask.refused) : Check(call);
+    if (refused.has_value()) return Later(*std::move(refused), std::move(done));
+    struct Flight {
+      Ask<Request, Response, Reply> ask;
+      Done<Reply> done;
+      grpc::ClientContext context;
+      Response response;
+    };
+    // Shared only since std::function copies; it lives until gRPC has called back.
+    auto flight = std::make_shared<Flight>();
+    flight->ask = std::move(ask);
+    flight->done = std::move(done);
+    Prepare(call, flight->context);
+    (stub_->async()->*flight->ask.starting)(
+        &flight->context, &flight->ask.request, &flight->response,
+        [flight](const grpc::Status& status) {
+          flight->done(Outcome(flight->ask, flight->context, status, flight->response));
+        });
+  }
+
+  const Calls calls;
+
+ private:
+  void Prepare(const CallOptions& call, grpc::ClientContext& context) const {
     context.set_deadline(absl::ToChronoTime(absl::Now() + call.deadline.value_or(deadline_)));
     if (!wait_for_ready_) context.set_wait_for_ready(false);
     if (!call.request_id.empty()) context.AddMetadata(kRequestIdKey, call.request_id);
     if (!call.traceparent.empty()) context.AddMetadata(kTraceparentKey, call.traceparent);
-    const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
-    request_id = ServerMetadata(context, kRequestIdKey);
-    if (status.ok()) return std::nullopt;
+  }
+
+  template <class Request, class Response, class Reply>
+  static Result<Reply> Outcome(const Ask<Request, Response, Reply>& ask,
+                               const grpc::ClientContext& context, const grpc::Status& status,
+                               const Response& response) {
+    const std::string request_id = ServerMetadata(context, kRequestIdKey);
+    if (status.ok()) return ask.decode(response, request_id);
     return DecodeError(status, ServerMetadata(context, kOutcomeKey) == kNotApplied, request_id);
   }
 
-  // The tokens of the caller or, if there are none, those that were kept of these items.
-  std::vector<std::string> TokensFor(const ReadOptions& read,
-                                     const std::vector<Item>& items) const {
-    return read.consistency_tokens.empty() ? tokens_.Of(items) : read.consistency_tokens;
+  // What cannot be asked is a fault of the program, so it may cost a thread; it must not call back
+  // inside the call.
+  template <class Reply>
+  static void Later(Error error, Done<Reply> done) {
+    std::thread([error = std::move(error), done = std::move(done)] { done(error); }).detach();
   }
-  void Keep(const Item& item, const std::string& token) const { tokens_.Keep(item, token); }
 
- private:
   const absl::Duration deadline_;
   const bool wait_for_ready_;
-  mutable TokenCache tokens_;
   const std::unique_ptr<Stub> stub_;
 };
 
@@ -199,121 +159,110 @@ Client& Client::operator=(Client&&) noexcept = default;
 Client::~Client() = default;
 
 Result<LikeReply> Client::Like(int64_t user_id, const Item& item, const CallOptions& call) const {
-  v1::LikeRequest request;
-  request.set_user_id(user_id);
-  Encode(item, *request.mutable_item());
-  v1::LikeResponse response;
-  LikeReply reply;
-  if (std::optional<Error> error =
-          impl_->Call(&Stub::Like, request, call, response, reply.request_id))
-    return *std::move(error);
-  reply.changed = response.status() == v1::LIKE_STATUS_LIKED;
-  reply.count = response.count();
-  reply.consistency_token = response.consistency_token();
-  impl_->Keep(item, reply.consistency_token);
-  return reply;
+  return impl_->Run(impl_->calls.Like(user_id, item), call);
+}
+
+void Client::LikeAsync(int64_t user_id, const Item& item, Done<LikeReply> done,
+                       const CallOptions& call) const {
+  impl_->Start(impl_->calls.Like(user_id, item), std::move(done), call);
 }
 
 Result<UnlikeReply> Client::Unlike(int64_t user_id, const Item& item,
                                    const CallOptions& call) const {
-  v1::UnlikeRequest request;
-  request.set_user_id(user_id);
-  Encode(item, *request.mutable_item());
-  v1::UnlikeResponse response;
-  UnlikeReply reply;
-  if (std::optional<Error> error =
-          impl_->Call(&Stub::Unlike, request, call, response, reply.request_id))
-    return *std::move(error);
-  reply.changed = response.status() == v1::UNLIKE_STATUS_UNLIKED;
-  reply.count = response.count();
-  reply.consistency_token = response.consistency_token();
-  impl_->Keep(item, reply.consistency_token);
-  return reply;
+  return impl_->Run(impl_->calls.Unlike(user_id, item), call);
+}
+
+void Client::UnlikeAsync(int64_t user_id, const Item& item, Done<UnlikeReply> done,
+                         const CallOptions& call) const {
+  impl_->Start(impl_->calls.Unlike(user_id, item), std::move(done), call);
 }
 
 Result<WriteLikesReply> Client::WriteLikes(const std::vector<Mutation>& mutations,
                                            const CallOptions& call) const {
-  v1::WriteLikesRequest request;
-  for (const Mutation& mutation : mutations) {
-    v1::Mutation& encoded = *request.add_mutations();
-    encoded.set_user_id(mutation.user_id);
-    Encode(mutation.item, *encoded.mutable_item());
-    encoded.set_action(Encode(mutation.action));
-  }
-  v1::WriteLikesResponse response;
-  WriteLikesReply reply;
-  if (std::optional<Error> error =
-          impl_->Call(&Stub::WriteLikes, request, call, response, reply.request_id))
-    return *std::move(error);
-  if (static_cast<size_t>(response.results_size()) != mutations.size())
-    return BadReply("the server answered another number of results than was asked for",
-                    reply.request_id);
-  for (int i = 0; i < response.results_size(); ++i) {
-    reply.results.push_back(Decode(response.results(i), reply.request_id));
-    if (reply.results.back().ok())
-      impl_->Keep(mutations[i].item, reply.results.back()->consistency_token);
-  }
-  return reply;
+  return impl_->Run(impl_->calls.WriteLikes(mutations), call);
+}
+
+void Client::WriteLikesAsync(const std::vector<Mutation>& mutations, Done<WriteLikesReply> done,
+                             const CallOptions& call) const {
+  impl_->Start(impl_->calls.WriteLikes(mutations), std::move(done), call);
 }
 
 Result<CountReply> Client::Count(const Item& item, const ReadOptions& read,
                                  const CallOptions& call) const {
-  if (read.consistency_tokens.size() > 1)
-    return Refuse("consistency_tokens", "expected at most one for the count of one item");
-  v1::GetCountRequest request;
-  Encode(item, *request.mutable_item());
-  request.set_consistency(Encode(read.consistency));
-  for (const std::string& token : impl_->TokensFor(read, {item}))
-    request.set_consistency_token(token);
-  v1::GetCountResponse response;
-  CountReply reply;
-  if (std::optional<Error> error =
-          impl_->Call(&Stub::GetCount, request, call, response, reply.request_id))
-    return *std::move(error);
-  reply.count = DecodeCount(response, item);
-  return reply;
+  return impl_->Run(impl_->calls.Count(item, read), call);
+}
+
+void Client::CountAsync(const Item& item, const ReadOptions& read, Done<CountReply> done,
+                        const CallOptions& call) const {
+  impl_->Start(impl_->calls.Count(item, read), std::move(done), call);
 }
 
 Result<CountsReply> Client::Counts(const std::vector<Item>& items, const ReadOptions& read,
                                    const CallOptions& call) const {
-  v1::BatchGetCountsRequest request;
-  for (const Item& item : items) Encode(item, *request.add_items());
-  request.set_consistency(Encode(read.consistency));
-  for (const std::string& token : impl_->TokensFor(read, items))
-    request.add_consistency_tokens(token);
-  v1::BatchGetCountsResponse response;
-  CountsReply reply;
-  if (std::optional<Error> error =
-          impl_->Call(&Stub::BatchGetCounts, request, call, response, reply.request_id))
-    return *std::move(error);
-  if (static_cast<size_t>(response.counts_size()) != items.size())
-    return BadReply("the server answered another number of counts than was asked for",
-                    reply.request_id);
-  for (const v1::ItemCount& count : response.counts())
-    reply.counts.push_back(DecodeCount(count, {count.item().item_type(), count.item().item_id()}));
-  return reply;
+  return impl_->Run(impl_->calls.Counts(items, read), call);
+}
+
+void Client::CountsAsync(const std::vector<Item>& items, const ReadOptions& read,
+                         Done<CountsReply> done, const CallOptions& call) const {
+  impl_->Start(impl_->calls.Counts(items, read), std::move(done), call);
 }
 
 Result<HasLikedReply> Client::HasLiked(int64_t user_id, const std::vector<Item>& items,
                                        const ReadOptions& read, const CallOptions& call) const {
-  v1::HasLikedRequest request;
-  request.set_user_id(user_id);
-  for (const Item& item : items) Encode(item, *request.add_items());
-  request.set_consistency(Encode(read.consistency));
-  for (const std::string& token : impl_->TokensFor(read, items))
-    request.add_consistency_tokens(token);
-  v1::HasLikedResponse response;
-  HasLikedReply reply;
-  if (std::optional<Error> error =
-          impl_->Call(&Stub::HasLiked, request, call, response, reply.request_id))
-    return *std::move(error);
-  if (static_cast<size_t>(response.liked_size()) != items.size())
-    return BadReply("the server answered another number of answers than was asked for",
-                    reply.request_id);
-  reply.liked.assign(response.liked().begin(), response.liked().end());
-  reply.source = Decode(response.source());
-  reply.as_of = Decode(response.as_of_time());
-  return reply;
+  return impl_->Run(impl_->calls.HasLiked(user_id, items, read), call);
+}
+
+void Client::HasLikedAsync(int64_t user_id, const std::vector<Item>& items, const ReadOptions& read,
+                           Done<HasLikedReply> done, const CallOptions& call) const {
+  impl_->Start(impl_->calls.HasLiked(user_id, items, read), std::move(done), call);
+}
+
+Result<LikesReply> Client::ListLikes(int64_t user_id, const Page& page,
+                                     const CallOptions& call) const {
+  return impl_->Run(impl_->calls.ListLikes(user_id, page), call);
+}
+
+void Client::ListLikesAsync(int64_t user_id, const Page& page, Done<LikesReply> done,
+                            const CallOptions& call) const {
+  impl_->Start(impl_->calls.ListLikes(user_id, page), std::move(done), call);
+}
+
+Result<LikersReply> Client::ListLikers(const Item& item, const Page& page,
+                                       const CallOptions& call) const {
+  return impl_->Run(impl_->calls.ListLikers(item, page), call);
+}
+
+void Client::ListLikersAsync(const Item& item, const Page& page, Done<LikersReply> done,
+                             const CallOptions& call) const {
+  impl_->Start(impl_->calls.ListLikers(item, page), std::move(done), call);
+}
+
+std::optional<Error> Client::AllLikes(int64_t user_id, Page page,
+                                      const std::function<bool(const LikedItem& like)>& each,
+                                      const CallOptions& call) const {
+  do {
+    const Result<LikesReply> reply = ListLikes(user_id, page, call);
+    if (!reply.ok()) return reply.error();
+    for (const LikedItem& like : reply->likes) {
+      if (!each(like)) return std::nullopt;
+    }
+    page.token = reply->next_page_token;
+  } while (!page.token.empty());
+  return std::nullopt;
+}
+
+std::optional<Error> Client::AllLikers(const Item& item, Page page,
+                                       const std::function<bool(const Liker& liker)>& each,
+                                       const CallOptions& call) const {
+  do {
+    const Result<LikersReply> reply = ListLikers(item, page, call);
+    if (!reply.ok()) return reply.error();
+    for (const Liker& liker : reply->likers) {
+      if (!each(liker)) return std::nullopt;
+    }
+    page.token = reply->next_page_token;
+  } while (!page.token.empty());
+  return std::nullopt;
 }
 
 }  // namespace counter::client

@@ -9,7 +9,8 @@
 // thin typed layer over the stub generated from proto/counter/v1/counter.proto, whose comments say
 // what every call promises; it holds no cache and no queue.
 //
-// Calls block the calling thread until the reply or the deadline. Every call may be repeated any
+// Calls block the calling thread until the reply or the deadline; those that end with Async call
+// back. Every call may be repeated any
 // number of times with the effect of one. UNAVAILABLE is repeated by the client itself
 // (service_config.h).
 //
@@ -22,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -115,6 +117,37 @@ struct HasLikedReply {
   std::string request_id;
 };
 
+// One like of a user.
+struct LikedItem {
+  Item item;
+  absl::Time liked_at;  // To the second.
+};
+
+struct LikesReply {
+  std::vector<LikedItem> likes;  // Newest first.
+  std::string next_page_token;   // Gets the next page; empty if no more follow.
+  std::string request_id;
+};
+
+// One user who likes an item.
+struct Liker {
+  int64_t user_id = 0;
+  absl::Time liked_at;  // To the second.
+};
+
+struct LikersReply {
+  std::vector<Liker> likers;    // Newest like first.
+  std::string next_page_token;  // Gets the next page; empty if no more follow.
+  std::string request_id;
+};
+
+// Which part of a list to get.
+struct Page {
+  int size = 0;                              // 1 to 1000; 0: 100.
+  std::string token = {};                    // The next_page_token of the page before.
+  std::vector<std::string> item_types = {};  // Of ListLikes: likes of these types. None: of all.
+};
+
 // What may be said about any call.
 struct CallOptions {
   // From now; all attempts and pauses included. Absent: Options::deadline.
@@ -162,7 +195,7 @@ class Client {
 
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
-  ~Client();  // Requires that no call is running.
+  ~Client();  // Requires that no call is running: each `done` has returned.
 
   Result<LikeReply> Like(int64_t user_id, const Item& item, const CallOptions& call = {}) const;
   Result<UnlikeReply> Unlike(int64_t user_id, const Item& item, const CallOptions& call = {}) const;
@@ -177,6 +210,43 @@ class Client {
   // Which of up to 1000 items, which may repeat, the user likes.
   Result<HasLikedReply> HasLiked(int64_t user_id, const std::vector<Item>& items,
                                  const ReadOptions& read = {}, const CallOptions& call = {}) const;
+
+  // A page of what the user likes.
+  Result<LikesReply> ListLikes(int64_t user_id, const Page& page = {},
+                               const CallOptions& call = {}) const;
+  // A page of who likes the item. kFailedPrecondition where the service has no index of them.
+  Result<LikersReply> ListLikers(const Item& item, const Page& page = {},
+                                 const CallOptions& call = {}) const;
+  // Page after page from `page` on, until the list ends or `each` says false. The error that ended
+  // it early, if one did. `each` runs on the calling thread.
+  std::optional<Error> AllLikes(int64_t user_id, Page page,
+                                const std::function<bool(const LikedItem& like)>& each,
+                                const CallOptions& call = {}) const;
+  std::optional<Error> AllLikers(const Item& item, Page page,
+                                 const std::function<bool(const Liker& liker)>& each,
+                                 const CallOptions& call = {}) const;
+
+  // The same without blocking: `done` gets what the call ends with, exactly once, on another thread
+  // and never inside the call that took it. It must not block, and may start other calls.
+  template <class Reply>
+  using Done = std::function<void(Result<Reply> result)>;
+
+  void LikeAsync(int64_t user_id, const Item& item, Done<LikeReply> done,
+                 const CallOptions& call = {}) const;
+  void UnlikeAsync(int64_t user_id, const Item& item, Done<UnlikeReply> done,
+                   const CallOptions& call = {}) const;
+  void WriteLikesAsync(const std::vector<Mutation>& mutations, Done<WriteLikesReply> done,
+                       const CallOptions& call = {}) const;
+  void CountAsync(const Item& item, const ReadOptions& read, Done<CountReply> done,
+                  const CallOptions& call = {}) const;
+  void CountsAsync(const std::vector<Item>& items, const ReadOptions& read, Done<CountsReply> done,
+                   const CallOptions& call = {}) const;
+  void HasLikedAsync(int64_t user_id, const std::vector<Item>& items, const ReadOptions& read,
+                     Done<HasLikedReply> done, const CallOptions& call = {}) const;
+  void ListLikesAsync(int64_t user_id, const Page& page, Done<LikesReply> done,
+                      const CallOptions& call = {}) const;
+  void ListLikersAsync(const Item& item, const Page& page, Done<LikersReply> done,
+                       const CallOptions& call = {}) const;
 
  private:
   class Impl;

@@ -3,9 +3,12 @@
 #include <atomic>
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <condition_variable>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +32,44 @@ Client ConnectTo(const ScriptedServer& server, bool retries = true) {
 
 grpc::Status Unavailable() {
   return MakeStatus(grpc::UNAVAILABLE, "the store cannot be reached", "STORE_UNAVAILABLE");
+}
+
+TEST_CASE("A call that calls back does so once, elsewhere, and with what a blocking one answers") {
+  ScriptedServer server;
+  server.on_like = [](grpc::ServerContext&, const v1::LikeRequest& request,
+                      v1::LikeResponse& response) {
+    response.set_status(v1::LIKE_STATUS_LIKED);
+    response.set_count(request.user_id());
+    return grpc::Status::OK;
+  };
+  const Client client = ConnectTo(server);
+  struct Seen {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<Result<LikeReply>> results;
+    bool same_thread = false;
+  };
+  const auto seen = std::make_shared<Seen>();
+  const auto done = [seen, caller = std::this_thread::get_id()](Result<LikeReply> result) {
+    const std::lock_guard lock(seen->mutex);
+    seen->same_thread = seen->same_thread || std::this_thread::get_id() == caller;
+    seen->results.push_back(std::move(result));
+    seen->changed.notify_one();
+  };
+  client.LikeAsync(7, {"post", 1}, done);
+  client.LikeAsync(7, {"post", 1}, done, {.request_id = "not allowed"});
+  std::unique_lock lock(seen->mutex);
+  REQUIRE(seen->changed.wait_for(lock, std::chrono::seconds(20),
+                                 [&] { return seen->results.size() == 2; }));
+  CHECK_FALSE(seen->same_thread);
+  for (const Result<LikeReply>& result : seen->results) {
+    if (result.ok())
+      CHECK(result->count == 7);
+    else
+      CHECK(result.error().kind == ErrorKind::kInvalidArgument);
+  }
+  CHECK(seen->results[0].ok() != seen->results[1].ok());
+  CHECK(server.calls() == 1);
 }
 
 TEST_CASE("Like sends user and item and answers what changed, the count and the token") {

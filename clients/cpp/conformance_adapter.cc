@@ -2,13 +2,18 @@
 #include <boost/json.hpp>
 #include <cstdio>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -169,6 +174,28 @@ json::object Encode(const HasLikedReply& reply) {
           {"as_of_ms", absl::ToUnixMillis(reply.as_of)}};
 }
 
+json::object Encode(const LikedItem& like) {
+  return {{"item", absl::StrCat(like.item.type, ":", like.item.id)},
+          {"liked_at_ms", absl::ToUnixMillis(like.liked_at)}};
+}
+
+json::object Encode(const Liker& liker) {
+  return {{"user", absl::StrCat(liker.user_id)},
+          {"liked_at_ms", absl::ToUnixMillis(liker.liked_at)}};
+}
+
+json::object Encode(const LikesReply& reply) {
+  json::array page;
+  for (const LikedItem& like : reply.likes) page.push_back(Encode(like));
+  return {{"page", page}, {"next_page_token", reply.next_page_token}};
+}
+
+json::object Encode(const LikersReply& reply) {
+  json::array page;
+  for (const Liker& liker : reply.likers) page.push_back(Encode(liker));
+  return {{"page", page}, {"next_page_token", reply.next_page_token}};
+}
+
 template <class Reply>
 json::object Answer(const Result<Reply>& result) {
   if (!result.ok()) return {{"error", Encode(result.error())}};
@@ -177,7 +204,81 @@ json::object Answer(const Result<Reply>& result) {
   return {{"reply", reply}};
 }
 
-json::object Call(const Client& client, const json::object& request) {
+// Makes a call by the method that blocks or, with --async, by the one that calls back.
+class Caller {
+ public:
+  Caller(const Client& client, bool async) : client_(client), async_(async) {}
+
+  json::object Call(const json::object& request) const;
+
+ private:
+  template <class Reply>
+  using Done = Client::Done<Reply>;
+
+  // Waits for what `start` hands over.
+  template <class Reply>
+  static Result<Reply> Await(const std::function<void(Done<Reply>)>& start) {
+    const auto promise = std::make_shared<std::promise<Result<Reply>>>();
+    start([promise](Result<Reply> result) { promise->set_value(std::move(result)); });
+    return promise->get_future().get();
+  }
+
+  json::object WriteLikes(const json::object& request, const CallOptions& call) const;
+  json::object List(const json::object& request, const CallOptions& call) const;
+
+  const Client& client_;
+  const bool async_;
+};
+
+json::object Caller::WriteLikes(const json::object& request, const CallOptions& call) const {
+  std::vector<Mutation> mutations;
+  for (const json::value& value : request.at("mutations").as_array()) {
+    const json::object& mutation = value.as_object();
+    mutations.push_back({Number(Text(mutation, "user")), ParseItem(Text(mutation, "item")),
+                         Text(mutation, "action") == "LIKE" ? Action::kLike : Action::kUnlike});
+  }
+  if (!async_) return Answer(client_.WriteLikes(mutations, call));
+  return Answer(Await<WriteLikesReply>([&](Done<WriteLikesReply> done) {
+    client_.WriteLikesAsync(mutations, std::move(done), call);
+  }));
+}
+
+json::object Caller::List(const json::object& request, const CallOptions& call) const {
+  const std::string method = Text(request, "call");
+  const json::value* size = request.if_contains("page_size");
+  const Page page = {.size = size == nullptr ? 0 : size->to_number<int>(),
+                     .token = Text(request, "page_token"),
+                     .item_types = Texts(request, "item_types")};
+  json::array all;
+  const auto take = [&all](const auto& one) {
+    all.push_back(Encode(one));
+    return true;
+  };
+  std::optional<Error> failed;
+  if (absl::EndsWith(method, "likes")) {
+    const int64_t user = Number(Text(request, "user"));
+    if (method == "list_likes") {
+      if (!async_) return Answer(client_.ListLikes(user, page, call));
+      return Answer(Await<LikesReply>([&](Done<LikesReply> done) {
+        client_.ListLikesAsync(user, page, std::move(done), call);
+      }));
+    }
+    failed = client_.AllLikes(user, page, take, call);
+  } else {
+    const Item item = ParseItem(Text(request, "item"));
+    if (method == "list_likers") {
+      if (!async_) return Answer(client_.ListLikers(item, page, call));
+      return Answer(Await<LikersReply>([&](Done<LikersReply> done) {
+        client_.ListLikersAsync(item, page, std::move(done), call);
+      }));
+    }
+    failed = client_.AllLikers(item, page, take, call);
+  }
+  if (failed.has_value()) return {{"error", Encode(*failed)}};
+  return {{"reply", {{"all", all}}}};
+}
+
+json::object Caller::Call(const json::object& request) const {
   const std::string method = Text(request, "call");
   const CallOptions call = {.deadline = Deadline(request),
                             .request_id = Text(request, "request_id"),
@@ -186,25 +287,41 @@ json::object Call(const Client& client, const json::object& request) {
                                                ? Consistency::kStrong
                                                : Consistency::kCached,
                             .consistency_tokens = Texts(request, "tokens")};
-  if (method == "write_likes") {
-    std::vector<Mutation> mutations;
-    for (const json::value& value : request.at("mutations").as_array()) {
-      const json::object& mutation = value.as_object();
-      mutations.push_back({Number(Text(mutation, "user")), ParseItem(Text(mutation, "item")),
-                           Text(mutation, "action") == "LIKE" ? Action::kLike : Action::kUnlike});
-    }
-    return Answer(client.WriteLikes(mutations, call));
+  if (method == "write_likes") return WriteLikes(request, call);
+  if (absl::StartsWith(method, "list_") || absl::StartsWith(method, "all_"))
+    return List(request, call);
+  if (method == "counts") {
+    const std::vector<Item> items = Items(request);
+    if (!async_) return Answer(client_.Counts(items, read, call));
+    return Answer(Await<CountsReply>(
+        [&](Done<CountsReply> done) { client_.CountsAsync(items, read, std::move(done), call); }));
   }
-  if (method == "counts") return Answer(client.Counts(Items(request), read, call));
-  if (method == "count") return Answer(client.Count(ParseItem(Text(request, "item")), read, call));
-  const int64_t user = Number(Text(request, "user"));
-  if (method == "has_liked") return Answer(client.HasLiked(user, Items(request), read, call));
+  if (method == "has_liked") {
+    const int64_t user = Number(Text(request, "user"));
+    const std::vector<Item> items = Items(request);
+    if (!async_) return Answer(client_.HasLiked(user, items, read, call));
+    return Answer(Await<HasLikedReply>([&](Done<HasLikedReply> done) {
+      client_.HasLikedAsync(user, items, read, std::move(done), call);
+    }));
+  }
   const Item item = ParseItem(Text(request, "item"));
-  if (method == "like") return Answer(client.Like(user, item, call));
-  return Answer(client.Unlike(user, item, call));
+  if (method == "count") {
+    if (!async_) return Answer(client_.Count(item, read, call));
+    return Answer(Await<CountReply>(
+        [&](Done<CountReply> done) { client_.CountAsync(item, read, std::move(done), call); }));
+  }
+  const int64_t user = Number(Text(request, "user"));
+  if (method == "like") {
+    if (!async_) return Answer(client_.Like(user, item, call));
+    return Answer(Await<LikeReply>(
+        [&](Done<LikeReply> done) { client_.LikeAsync(user, item, std::move(done), call); }));
+  }
+  if (!async_) return Answer(client_.Unlike(user, item, call));
+  return Answer(Await<UnlikeReply>(
+      [&](Done<UnlikeReply> done) { client_.UnlikeAsync(user, item, std::move(done), call); }));
 }
 
-void Run() {
+void Run(bool async) {
   std::optional<Client> client;
   for (std::string line; std::getline(std::cin, line);) {
     const json::value request = json::parse(line);
@@ -213,7 +330,7 @@ void Run() {
       client.emplace(Connect(request.as_object()));
       std::cout << R"({"reply": {}})" << std::endl;
     } else {
-      std::cout << json::serialize(Call(*client, request.as_object())) << std::endl;
+      std::cout << json::serialize(Caller(*client, async).Call(request.as_object())) << std::endl;
     }
   }
 }
@@ -221,4 +338,6 @@ void Run() {
 }  // namespace
 }  // namespace counter::client
 
-int main() { counter::client::Run(); }
+int main(int argc, char** argv) {
+  counter::client::Run(argc > 1 && argv[1] == std::string("--async"));
+}

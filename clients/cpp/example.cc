@@ -1,8 +1,10 @@
 // Everything that README.md shows, as one program; clients/cpp/run_tests runs it.
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -84,6 +86,19 @@ int main() {
   }
   // snippet end
 
+  // snippet: lists
+  const auto page = likes.ListLikes(1, {.size = 10});
+  if (!page.ok()) return 1;
+  for (const auto& like : page->likes)
+    std::cout << "liked: " << like.item.type << " " << like.item.id << "\n";
+
+  // page->next_page_token gets the next page; AllLikes gets all of them, each when it is needed:
+  int number = 0;
+  const auto failure =
+      likes.AllLikes(1, {.item_types = {"post"}}, [&number](const auto&) { return ++number > 0; });
+  if (!failure.has_value()) std::cout << "in all: " << number << "\n";
+  // snippet end
+
   // snippet: errors
   const auto failed = likes.Like(0, {"nothing", 7});
   if (!failed.ok()) {
@@ -110,5 +125,15 @@ int main() {
 
   ReadYourWrites();
   Secure();
+
+  // snippet: async
+  const auto answered = std::make_shared<std::promise<void>>();
+  likes.LikeAsync(124, post,
+                  [answered](const counter::client::Result<counter::client::LikeReply>& reply) {
+                    if (reply.ok()) std::cout << "likes: " << reply->count << "\n";
+                    answered->set_value();
+                  });
+  answered->get_future().wait();  // A client outlives its calls.
+  // snippet end
   return 0;
 }

@@ -6,8 +6,11 @@ import counter.client.CounterClient;
 import counter.client.CounterException;
 import counter.client.Counts;
 import counter.client.Item;
+import counter.client.Like;
 import counter.client.Liked;
+import counter.client.LikesPage;
 import counter.client.Mutation;
+import counter.client.Page;
 import counter.client.Tls;
 import counter.client.WriteResults;
 import counter.client.Written;
@@ -56,6 +59,20 @@ public class Example {
         System.out.println("user 1 likes " + items.get(i).type() + " " + items.get(i).id());
       }
     }
+    // snippet end
+
+    // snippet: lists
+    LikesPage page = likes.listLikes(1, Page.FIRST.withSize(10));
+    for (Like like : page.likes()) {
+      System.out.println("liked: " + like.item().type() + " " + like.item().id());
+    }
+
+    // page.nextPageToken() gets the next page; allLikes gets all of them, each when it is needed:
+    int number = 0;
+    for (Like like : likes.allLikes(1, Page.FIRST.withItemTypes(List.of("post")), CallSettings.DEFAULT)) {
+      number++;
+    }
+    System.out.println("in all: " + number);
     // snippet end
 
     // snippet: errors

@@ -40,6 +40,16 @@ async function main(): Promise<void> {
   });
   // snippet end
 
+  // snippet: lists
+  const page = await likes.listLikes(1n, { pageSize: 10 });
+  for (const like of page.likes) console.log(`liked: ${like.item.type} ${like.item.id}`);
+
+  // page.nextPageToken gets the next page; allLikes gets all of them, each when it is needed:
+  let number = 0;
+  for await (const _ of likes.allLikes(1n, { itemTypes: ["post"] })) number++;
+  console.log(`in all: ${number}`);
+  // snippet end
+
   // snippet: errors
   try {
     await likes.like(0n, { type: "nothing", id: 7n });

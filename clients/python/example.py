@@ -34,6 +34,14 @@ for item, yes in zip(items, likes.has_liked(1, items).liked):
         print("user 1 likes", *item)
 # snippet end
 
+# snippet: lists
+page = likes.list_likes(1, page_size=10)
+for like in page.likes:
+    print("liked:", like.item.type, like.item.id)
+# page.next_page_token gets the next page; all_likes gets all of them, each when it is needed:
+print("in all:", sum(1 for like in likes.all_likes(1, item_types=["post"])))
+# snippet end
+
 # snippet: errors
 import time
 

@@ -75,6 +75,27 @@ func main() {
 	}
 	// snippet end
 
+	// snippet: lists
+	page, err := likes.ListLikes(ctx, 1, counter.Page{Size: 10})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, like := range page.Likes {
+		fmt.Println("liked:", like.Item.Type, like.Item.ID)
+	}
+
+	// page.NextPageToken gets the next page; AllLikes gets all of them, each when it is needed:
+	number := 0
+	all := likes.AllLikes(1, counter.Page{Types: []string{"post"}})
+	for all.Next(ctx) {
+		number++
+	}
+	if err := all.Err(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("in all:", number)
+	// snippet end
+
 	// snippet: errors
 	_, err = likes.Like(ctx, 0, counter.Item{Type: "nothing", ID: 7})
 	var failed *counter.Error

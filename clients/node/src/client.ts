@@ -11,8 +11,14 @@ import type {
   Counts,
   Id,
   Item,
+  Like,
   Liked,
+  Liker,
+  LikersPage,
+  LikesOptions,
+  LikesPage,
   Mutation,
+  PageOptions,
   ReadOptions,
   Source,
   WriteResults,
@@ -145,6 +151,47 @@ export class Client {
     const [reply, requestId] = await this.call(pb.CounterService.method.hasLiked, request, options);
     checkNumber(reply.liked.length, items.length, requestId);
     return { liked: reply.liked, source: sourceOf(reply.source), asOf: dateOf(reply.asOfTime), requestId };
+  }
+
+  /** A page of what the user likes, newest first. */
+  async listLikes(userId: Id, options: LikesOptions = {}): Promise<LikesPage> {
+    const { itemTypes = [], pageSize = 0, pageToken = "" } = options;
+    const request = create(pb.ListLikesRequestSchema, { userId: int64(userId), itemTypes, pageSize, pageToken });
+    const [reply, requestId] = await this.call(pb.CounterService.method.listLikes, request, options);
+    const likes = reply.likes.map(({ item, likedAt }) => ({
+      item: { type: item?.itemType ?? "", id: item?.itemId ?? 0n },
+      likedAt: dateOf(likedAt),
+    }));
+    return { likes, nextPageToken: reply.nextPageToken, requestId };
+  }
+
+  /** A page of who likes the item, newest like first; FailedPrecondition where the service has no index of them. */
+  async listLikers(item: Item, options: PageOptions = {}): Promise<LikersPage> {
+    const { pageSize = 0, pageToken = "" } = options;
+    const request = create(pb.ListLikersRequestSchema, { item: encoded(item), pageSize, pageToken });
+    const [reply, requestId] = await this.call(pb.CounterService.method.listLikers, request, options);
+    const likers = reply.likers.map(({ userId, likedAt }) => ({ userId, likedAt: dateOf(likedAt) }));
+    return { likers, nextPageToken: reply.nextPageToken, requestId };
+  }
+
+  /** All that the user likes, newest first; each page is got when it is needed. */
+  async *allLikes(userId: Id, options: LikesOptions = {}): AsyncGenerator<Like, void, undefined> {
+    let pageToken = options.pageToken ?? "";
+    do {
+      const page = await this.listLikes(userId, { ...options, pageToken });
+      yield* page.likes;
+      pageToken = page.nextPageToken;
+    } while (pageToken);
+  }
+
+  /** All who like the item, newest like first; each page is got when it is needed. */
+  async *allLikers(item: Item, options: PageOptions = {}): AsyncGenerator<Liker, void, undefined> {
+    let pageToken = options.pageToken ?? "";
+    do {
+      const page = await this.listLikers(item, { ...options, pageToken });
+      yield* page.likers;
+      pageToken = page.nextPageToken;
+    } while (pageToken);
   }
 
   /** Calls that are running end as Cancelled or Unavailable. */

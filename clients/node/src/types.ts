@@ -67,6 +67,36 @@ export interface Liked {
   requestId: string;
 }
 
+/** One like of a user. */
+export interface Like {
+  item: { type: string; id: bigint };
+  /** To the second. */
+  likedAt: Date;
+}
+
+export interface LikesPage {
+  /** Newest first. */
+  likes: Like[];
+  /** Gets the next page; "" if no more follow. */
+  nextPageToken: string;
+  requestId: string;
+}
+
+/** One user who likes an item. */
+export interface Liker {
+  userId: bigint;
+  /** To the second. */
+  likedAt: Date;
+}
+
+export interface LikersPage {
+  /** Newest like first. */
+  likers: Liker[];
+  /** Gets the next page; "" if no more follow. */
+  nextPageToken: string;
+  requestId: string;
+}
+
 /** What may be said about any call. */
 export interface CallOptions {
   /** From now, all attempts and pauses included. Default: the client's. */
@@ -83,6 +113,19 @@ export interface ReadOptions extends CallOptions {
   consistency?: Consistency;
   /** Tokens of earlier answers about items of the call, in any order: the answer includes the writes they name. */
   consistencyTokens?: string[];
+}
+
+/** Which part of a list to get. */
+export interface PageOptions extends CallOptions {
+  /** 1 to 1000; default 100. */
+  pageSize?: number;
+  /** The nextPageToken of the page before; default: the first page. */
+  pageToken?: string;
+}
+
+export interface LikesOptions extends PageOptions {
+  /** Only likes of items of these types; default: of all. */
+  itemTypes?: string[];
 }
 
 /** Contents of PEM files. With a certificate and its key it is mTLS. */

@@ -27,6 +27,12 @@ function item(text) {
   return { type, id: BigInt(id) };
 }
 
+async function collected(values) {
+  const all = [];
+  for await (const value of values) all.push(value);
+  return { all };
+}
+
 function call(client, asked) {
   const options = {
     deadlineMs: asked.deadline_ms,
@@ -34,6 +40,9 @@ function call(client, asked) {
     traceparent: asked.traceparent,
     consistency: asked.consistency,
     consistencyTokens: asked.tokens,
+    itemTypes: asked.item_types,
+    pageSize: asked.page_size,
+    pageToken: asked.page_token,
   };
   switch (asked.call) {
     case "like":
@@ -45,6 +54,14 @@ function call(client, asked) {
         asked.mutations.map((m) => ({ userId: BigInt(m.user), item: item(m.item), action: m.action })),
         options,
       );
+    case "list_likes":
+      return client.listLikes(BigInt(asked.user), options);
+    case "list_likers":
+      return client.listLikers(item(asked.item), options);
+    case "all_likes":
+      return collected(client.allLikes(BigInt(asked.user), options));
+    case "all_likers":
+      return collected(client.allLikers(item(asked.item), options));
     case "count":
       return client.count(item(asked.item), options);
     case "counts":
@@ -69,6 +86,11 @@ function encoded(reply) {
   if ("source" in reply) out.source = reply.source;
   if ("asOf" in reply) out.as_of_ms = reply.asOf.getTime();
   if ("liked" in reply) out.liked = reply.liked;
+  if ("userId" in reply) out.user = integer(reply.userId);
+  if ("likedAt" in reply) out.liked_at_ms = reply.likedAt.getTime();
+  if ("nextPageToken" in reply) out.next_page_token = reply.nextPageToken;
+  if ("likes" in reply || "likers" in reply) out.page = (reply.likes ?? reply.likers).map(encoded);
+  if ("all" in reply) out.all = reply.all.map(encoded);
   if ("results" in reply) out.results = reply.results.map(encoded);
   if ("counts" in reply) out.counts = reply.counts.map(encoded);
   return out;

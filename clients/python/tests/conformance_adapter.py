@@ -44,6 +44,9 @@ def call(client, request):
     if request["call"] == "write_likes":
         return method([counter.Mutation(int(m["user"]), item(m["item"]), counter.Action[m["action"]])
                        for m in request["mutations"]], **options)
+    if request["call"] in ("list_likes", "list_likers", "all_likes", "all_likers"):
+        options.update({name: request[name] for name in ("item_types", "page_size", "page_token") if name in request})
+        return method(item(request["item"]) if "item" in request else int(request["user"]), **options)
     if request["call"] == "count":
         return method(item(request["item"]), **options)
     if request["call"] == "counts":
@@ -63,7 +66,12 @@ def written(value):
 
 
 def reply(value):
+    if isinstance(value, list):
+        return {"all": listed(value)}
     out = {"request_id": value.request_id}
+    if isinstance(value, (counter.LikesPage, counter.LikersPage)):
+        values = value.likes if isinstance(value, counter.LikesPage) else value.likers
+        return {**out, "page": listed(values), "next_page_token": value.next_page_token}
     if isinstance(value, counter.Written):
         out.update(written(value))
     elif isinstance(value, counter.WriteResults):
@@ -75,6 +83,12 @@ def reply(value):
     else:
         out.update(liked=list(value.liked), source=value.source.name, as_of_ms=int(value.as_of.timestamp() * 1000))
     return out
+
+
+def listed(values):
+    """The elements of a page or of all pages."""
+    return [{**({"user": str(value.user_id)} if isinstance(value, counter.Liker) else {"item": "%s:%d" % value.item}),
+             "liked_at_ms": int(value.liked_at.timestamp() * 1000)} for value in values]
 
 
 def failure(error):
@@ -95,7 +109,8 @@ def run():
                     client.close()
                 client, answer = connect(request, counter.Client), {"reply": {}}
             else:
-                answer = {"reply": reply(call(client, request))}
+                value = call(client, request)
+                answer = {"reply": reply(list(value) if request["call"].startswith("all_") else value)}
         except counter.CounterError as error:
             answer = {"error": failure(error)}
         print(json.dumps(answer), flush=True)
@@ -111,7 +126,9 @@ async def run_async():
                     await client.close()
                 client, answer = connect(request, counter.AsyncClient), {"reply": {}}
             else:
-                answer = {"reply": reply(await call(client, request))}
+                value = call(client, request)
+                answer = {"reply": reply([one async for one in value] if request["call"].startswith("all_")
+                                         else await value)}
         except counter.CounterError as error:
             answer = {"error": failure(error)}
         print(json.dumps(answer), flush=True)

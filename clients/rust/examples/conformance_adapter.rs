@@ -4,7 +4,8 @@ use std::io::BufRead;
 use std::time::{Duration, SystemTime};
 
 use counter_client::{
-    Action, CallOptions, Client, Consistency, Count, Error, Item, Mutation, Options, ReadOptions, Source, Tls, Written,
+    Action, CallOptions, Client, Consistency, Count, Error, Item, Like, Liker, Mutation, Options, Page, ReadOptions,
+    Source, Tls, Written,
 };
 use serde_json::{json, Value};
 
@@ -78,12 +79,55 @@ async fn call(client: &Client, asked: &Value) -> Result<Value, Error> {
             let counts: Vec<Value> = reply.counts.iter().map(count).collect();
             json!({"counts": counts, "request_id": reply.request_id})
         }
+        "list_likes" => {
+            let reply = client.list_likes(number(&asked["user"]), &page(asked, options)).await?;
+            let likes: Vec<Value> = reply.likes.iter().map(like).collect();
+            json!({"page": likes, "next_page_token": reply.next_page_token, "request_id": reply.request_id})
+        }
+        "list_likers" => {
+            let reply = client.list_likers(&item(&asked["item"]), &page(asked, options)).await?;
+            let likers: Vec<Value> = reply.likers.iter().map(liker).collect();
+            json!({"page": likers, "next_page_token": reply.next_page_token, "request_id": reply.request_id})
+        }
+        "all_likes" => {
+            let mut all = client.all_likes(number(&asked["user"]), page(asked, options));
+            let mut likes = Vec::new();
+            while let Some(one) = all.next().await? {
+                likes.push(like(&one));
+            }
+            json!({ "all": likes })
+        }
+        "all_likers" => {
+            let mut all = client.all_likers(&item(&asked["item"]), page(asked, options));
+            let mut likers = Vec::new();
+            while let Some(one) = all.next().await? {
+                likers.push(liker(&one));
+            }
+            json!({ "all": likers })
+        }
         _ => {
             let reply = client.has_liked(number(&asked["user"]), &items, &read).await?;
             json!({"liked": reply.liked, "source": source(reply.source), "as_of_ms": millis(reply.as_of),
                    "request_id": reply.request_id})
         }
     })
+}
+
+fn page(asked: &Value, call: CallOptions) -> Page {
+    Page {
+        size: asked["page_size"].as_i64().unwrap_or(0) as i32,
+        token: text(&asked["page_token"]),
+        item_types: list(&asked["item_types"]).iter().map(text).collect(),
+        call,
+    }
+}
+
+fn like(like: &Like) -> Value {
+    json!({"item": format!("{}:{}", like.item.kind, like.item.id), "liked_at_ms": millis(like.liked_at)})
+}
+
+fn liker(liker: &Liker) -> Value {
+    json!({"user": liker.user_id.to_string(), "liked_at_ms": millis(liker.liked_at)})
 }
 
 fn written(written: &Written) -> Value {

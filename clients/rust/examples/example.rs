@@ -4,7 +4,7 @@
 use counter_client::{Client, Item, Options};
 
 // snippet end
-use counter_client::{Action, CallOptions, Consistency, ErrorKind, Mutation, ReadOptions, Tls};
+use counter_client::{Action, CallOptions, Consistency, ErrorKind, Mutation, Page, ReadOptions, Tls};
 use std::time::Duration;
 
 #[tokio::main]
@@ -45,6 +45,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (item, _) in items.iter().zip(has.liked).filter(|(_, yes)| *yes) {
         println!("user 1 likes {} {}", item.kind, item.id);
     }
+    // snippet end
+
+    // snippet: lists
+    let page = likes.list_likes(1, &Page { size: 10, ..Default::default() }).await?;
+    for like in &page.likes {
+        println!("liked: {} {}", like.item.kind, like.item.id);
+    }
+
+    // page.next_page_token gets the next page; all_likes gets all of them, each when it is needed:
+    let mut all = likes.all_likes(1, Page { item_types: vec!["post".into()], ..Default::default() });
+    let mut number = 0;
+    while let Some(_like) = all.next().await? {
+        number += 1;
+    }
+    println!("in all: {}", number);
     // snippet end
 
     // snippet: errors

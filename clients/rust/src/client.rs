@@ -14,7 +14,7 @@ use crate::tokens::{Tokens, TOKENS_MAX};
 use crate::types::*;
 use crate::{Error, SERVICE_CONFIG, VERSION};
 
-type Stub = CounterServiceClient<Channel>;
+pub(crate) type Stub = CounterServiceClient<Channel>;
 
 const RECONNECT_FIRST: Duration = Duration::from_millis(100);
 const RECONNECT_MAX: Duration = Duration::from_secs(1);
@@ -192,7 +192,7 @@ impl Client {
     }
 
     /// One call with its attempts: the reply and the server's name of the call.
-    async fn call<Q, R, M, F>(&self, request: Q, options: &CallOptions, method: M) -> Result<(R, String), Error>
+    pub(crate) async fn call<Q, R, M, F>(&self, request: Q, options: &CallOptions, method: M) -> Result<(R, String), Error>
     where
         Q: Clone,
         M: Fn(Stub, Request<Q>) -> F,
@@ -329,7 +329,7 @@ fn check_number(answers: usize, asked: usize, request_id: &str) -> Result<(), Er
     Err(Error { request_id: request_id.into(), ..Error::new(13, message) })
 }
 
-fn encoded(item: &Item) -> v1::Item {
+pub(crate) fn encoded(item: &Item) -> v1::Item {
     v1::Item { item_type: item.kind.clone(), item_id: item.id }
 }
 
@@ -349,6 +349,6 @@ fn source(source: v1::Source) -> Source {
     }
 }
 
-fn time(time: Option<prost_types::Timestamp>) -> SystemTime {
+pub(crate) fn time(time: Option<prost_types::Timestamp>) -> SystemTime {
     time.and_then(|time| SystemTime::try_from(time).ok()).unwrap_or(SystemTime::UNIX_EPOCH)
 }

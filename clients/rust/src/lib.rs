@@ -19,6 +19,7 @@
 
 mod client;
 mod error;
+mod lists;
 mod retry;
 mod tokens;
 mod types;
@@ -44,9 +45,10 @@ pub mod pb {
 
 pub use client::Client;
 pub use error::{Error, ErrorKind, FieldViolation, QuotaViolation};
+pub use lists::{AllLikers, AllLikes};
 pub use types::{
-    Action, CallOptions, Consistency, Count, Counts, Item, Liked, Mutation, Options, ReadOptions, Source, Tls,
-    WriteResults, Written,
+    Action, CallOptions, Consistency, Count, Counts, Item, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Options,
+    Page, ReadOptions, Source, Tls, WriteResults, Written,
 };
 
 /// The version of this client, as the user-agent tells it.

@@ -122,6 +122,59 @@ pub struct Liked {
     pub request_id: String,
 }
 
+/// One like of a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Like {
+    /// What is liked.
+    pub item: Item,
+    /// When, to the second.
+    pub liked_at: SystemTime,
+}
+
+/// A page of what a user likes.
+#[derive(Clone, Debug)]
+pub struct LikesPage {
+    /// Newest first.
+    pub likes: Vec<Like>,
+    /// Gets the next page; empty if no more follow.
+    pub next_page_token: String,
+    /// The server's name of the call.
+    pub request_id: String,
+}
+
+/// One user who likes an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Liker {
+    /// The user.
+    pub user_id: i64,
+    /// When, to the second.
+    pub liked_at: SystemTime,
+}
+
+/// A page of who likes an item.
+#[derive(Clone, Debug)]
+pub struct LikersPage {
+    /// Newest like first.
+    pub likers: Vec<Liker>,
+    /// Gets the next page; empty if no more follow.
+    pub next_page_token: String,
+    /// The server's name of the call.
+    pub request_id: String,
+}
+
+/// Which part of a list to get. The default is the first page.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// 1 to 1000; 0: 100.
+    pub size: i32,
+    /// The `next_page_token` of the page before.
+    pub token: String,
+    /// Of the likes of a user: only those of these types. Empty: of all.
+    pub item_types: Vec<String>,
+    /// As for any call.
+    pub call: CallOptions,
+}
+
 /// What may be said about any call.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {

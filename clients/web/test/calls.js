@@ -60,6 +60,17 @@ export class Caller {
     );
   }
 
+  // The values of all pages.
+  async all(token, get, decode) {
+    const all = [];
+    do {
+      const { page, next_page_token } = decode(await get(token));
+      all.push(...page);
+      token = next_page_token;
+    } while (token);
+    return { all };
+  }
+
   async call(asked, options) {
     const { client } = this;
     const userId = BigInt(asked.user ?? 0);
@@ -89,6 +100,14 @@ export class Caller {
         const { counts } = await client.batchGetCounts({ items, consistency, consistencyTokens: tokens }, options);
         return { counts: counts.map(countOf) };
       }
+      case "list_likes":
+        return likesPage(await client.listLikes(likesRequest(asked, userId), options));
+      case "list_likers":
+        return likersPage(await client.listLikers(likersRequest(asked), options));
+      case "all_likes":
+        return this.all(asked.page_token ?? "", (pageToken) => client.listLikes({ ...likesRequest(asked, userId), pageToken }, options), likesPage);
+      case "all_likers":
+        return this.all(asked.page_token ?? "", (pageToken) => client.listLikers({ ...likersRequest(asked), pageToken }, options), likersPage);
       default: {
         const request = { userId, items, consistency, consistencyTokens: tokens };
         const { liked, source, asOfTime } = await client.hasLiked(request, options);
@@ -96,6 +115,25 @@ export class Caller {
       }
     }
   }
+}
+
+function likesRequest(asked, userId) {
+  return { userId, itemTypes: asked.item_types ?? [], pageSize: asked.page_size ?? 0, pageToken: asked.page_token ?? "" };
+}
+
+function likersRequest(asked) {
+  return { item: item(asked.item), pageSize: asked.page_size ?? 0, pageToken: asked.page_token ?? "" };
+}
+
+function likesPage({ likes, nextPageToken }) {
+  const page = likes.map(({ item: { itemType, itemId }, likedAt }) => ({
+    item: `${itemType}:${integer(itemId)}`, liked_at_ms: timestampMs(likedAt) }));
+  return { page, next_page_token: nextPageToken };
+}
+
+function likersPage({ likers, nextPageToken }) {
+  const page = likers.map(({ userId, likedAt }) => ({ user: integer(userId), liked_at_ms: timestampMs(likedAt) }));
+  return { page, next_page_token: nextPageToken };
 }
 
 function item(text) {

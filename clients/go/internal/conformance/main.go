@@ -37,6 +37,9 @@ type request struct {
 	Tokens          []string
 	RequestID       string `json:"request_id"`
 	Traceparent     string
+	ItemTypes       []string `json:"item_types"`
+	PageSize        int32    `json:"page_size"`
+	PageToken       string   `json:"page_token"`
 }
 
 func main() {
@@ -127,6 +130,8 @@ func call(client *counter.Client, asked request) (object, error) {
 			}
 		}
 		return with(object{"results": results}, reply.RequestID), nil
+	case "list_likes", "list_likers", "all_likes", "all_likers":
+		return list(ctx, client, asked, options)
 	case "count":
 		reply, err := client.Count(ctx, item(asked.Item), options...)
 		if err != nil {
@@ -150,6 +155,49 @@ func call(client *counter.Client, asked request) (object, error) {
 		}
 		return object{"liked": append([]bool{}, reply.Liked...), "source": reply.Source.String(),
 			"as_of_ms": reply.AsOf.UnixMilli(), "request_id": reply.RequestID}, nil
+	}
+}
+
+func list(ctx context.Context, client *counter.Client, asked request, options []counter.CallOption) (object, error) {
+	page := counter.Page{Size: asked.PageSize, Token: asked.PageToken, Types: asked.ItemTypes}
+	listed := []object{}
+	like := func(l counter.Like) {
+		listed = append(listed, object{"item": fmt.Sprintf("%s:%d", l.Item.Type, l.Item.ID), "liked_at_ms": l.LikedAt.UnixMilli()})
+	}
+	liker := func(l counter.Liker) {
+		listed = append(listed, object{"user": fmt.Sprint(l.UserID), "liked_at_ms": l.LikedAt.UnixMilli()})
+	}
+	switch asked.Call {
+	case "list_likes":
+		reply, err := client.ListLikes(ctx, number(asked.User), page, options...)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range reply.Likes {
+			like(one)
+		}
+		return object{"page": listed, "next_page_token": reply.NextPageToken, "request_id": reply.RequestID}, nil
+	case "list_likers":
+		reply, err := client.ListLikers(ctx, item(asked.Item), page, options...)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range reply.Likers {
+			liker(one)
+		}
+		return object{"page": listed, "next_page_token": reply.NextPageToken, "request_id": reply.RequestID}, nil
+	case "all_likes":
+		all := client.AllLikes(number(asked.User), page, options...)
+		for all.Next(ctx) {
+			like(all.Value())
+		}
+		return object{"all": listed}, all.Err()
+	default:
+		all := client.AllLikers(item(asked.Item), page, options...)
+		for all.Next(ctx) {
+			liker(all.Value())
+		}
+		return object{"all": listed}, all.Err()
 	}
 }
 

@@ -11,12 +11,13 @@ from .client import Client
 from .errors import (Cancelled, CounterError, DeadlineExceeded, FailedPrecondition, FieldViolation, Internal,
                      InvalidArgument, NotFound, OutOfRange, Overloaded, PermissionDenied, QuotaViolation, RateLimited,
                      ResourceExhausted, Unauthenticated, Unavailable, Unimplemented)
-from .types import (Action, Consistency, Count, Counts, Item, Liked, Mutation, Source, Tls, WriteResults, Written)
+from .types import (Action, Consistency, Count, Counts, Item, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Source,
+                    Tls, WriteResults, Written)
 
 __all__ = [
     "Action", "AsyncClient", "Cancelled", "Client", "Consistency", "Count", "CounterError", "Counts",
-    "DeadlineExceeded", "FailedPrecondition", "FieldViolation", "Internal", "InvalidArgument", "Item", "Liked",
-    "Mutation", "NotFound", "OutOfRange", "Overloaded", "PermissionDenied", "QuotaViolation", "RateLimited",
+    "DeadlineExceeded", "FailedPrecondition", "FieldViolation", "Internal", "InvalidArgument", "Item", "Like", "Liked",
+    "Liker", "LikersPage", "LikesPage", "Mutation", "NotFound", "OutOfRange", "Overloaded", "PermissionDenied", "QuotaViolation", "RateLimited",
     "ResourceExhausted", "Source", "Tls", "Unauthenticated", "Unavailable", "Unimplemented", "WriteResults", "Written",
     "__version__", "service_config",
 ]

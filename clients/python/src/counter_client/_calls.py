@@ -13,7 +13,8 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 import grpc
 
 from . import errors
-from .types import (Action, Consistency, Count, Counts, Item, Liked, Mutation, Source, Tls, WriteResults, Written)
+from .types import (Action, Consistency, Count, Counts, Item, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Source,
+                    Tls, WriteResults, Written)
 from .v1 import counter_pb2 as pb
 
 VERSION = "0.1.0"
@@ -144,6 +145,18 @@ class Calls:
             return Liked(list(reply.liked), _source(reply.source), _time(reply.as_of_time), request_id)
 
         return self._call("HasLiked", request, options, decode)
+
+    def list_likes(self, user_id: int, item_types: Iterable[str], page_size: int, page_token: str,
+                   options: Dict[str, Any]) -> Call:
+        request = pb.ListLikesRequest(user_id=user_id, item_types=item_types, page_size=page_size, page_token=page_token)
+        return self._call("ListLikes", request, options, lambda reply, request_id: LikesPage(
+            [Like(Item(like.item.item_type, like.item.item_id), _time(like.liked_at)) for like in reply.likes],
+            reply.next_page_token, request_id))
+
+    def list_likers(self, item: Any, page_size: int, page_token: str, options: Dict[str, Any]) -> Call:
+        request = pb.ListLikersRequest(item=_item(item), page_size=page_size, page_token=page_token)
+        return self._call("ListLikers", request, options, lambda reply, request_id: LikersPage(
+            [Liker(liker.user_id, _time(liker.liked_at)) for liker in reply.likers], reply.next_page_token, request_id))
 
     def _call(self, method: str, request: Any, options: Dict[str, Any], decode: Callable[[Any, str], Any]) -> Call:
         deadline = options.pop("deadline", None)

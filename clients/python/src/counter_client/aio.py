@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Optional, Sequence, cast
+from typing import Any, AsyncIterator, Iterable, Optional, Sequence, cast
 
 import grpc
 import grpc.aio
@@ -10,7 +10,8 @@ import grpc.aio
 from . import errors
 from ._calls import Call, Calls
 from .client import AnyItem
-from .types import Consistency, Count, Counts, Liked, Mutation, Tls, WriteResults, Written
+from .types import (Consistency, Count, Counts, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Tls, WriteResults,
+                    Written)
 from .v1 import counter_pb2_grpc
 
 
@@ -66,6 +67,40 @@ class AsyncClient:
                   consistency_tokens: Sequence[str] = (), **options: Any) -> Liked:
         """Which of up to 1000 items, which may repeat, the user likes."""
         return cast(Liked, await self._run(self._calls.has_liked(user_id, items, consistency, consistency_tokens, options)))
+
+    async def list_likes(self, user_id: int, *, item_types: Iterable[str] = (), page_size: int = 0, page_token: str = "",
+                   **options: Any) -> LikesPage:
+        """A page of what the user likes, newest first: up to page_size (1 to 1000; 0: 100) of these types (none: all)."""
+        return cast(LikesPage, await self._run(
+            self._calls.list_likes(user_id, item_types, page_size, page_token, options)))
+
+    async def list_likers(self, item: AnyItem, *, page_size: int = 0, page_token: str = "", **options: Any) -> LikersPage:
+        """A page of who likes the item, newest like first. FailedPrecondition where the service has no index of them."""
+        return cast(LikersPage, await self._run(self._calls.list_likers(item, page_size, page_token, options)))
+
+    async def all_likes(self, user_id: int, *, item_types: Iterable[str] = (), page_size: int = 0, page_token: str = "",
+                  **options: Any) -> AsyncIterator[Like]:
+        """All that the user likes, newest first: list_likes page after page, each when it is needed."""
+        types, token = list(item_types), page_token
+        while True:
+            page = await self.list_likes(user_id, item_types=types, page_size=page_size, page_token=token, **options)
+            for like in page.likes:
+                yield like
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def all_likers(self, item: AnyItem, *, page_size: int = 0, page_token: str = "",
+                   **options: Any) -> AsyncIterator[Liker]:
+        """All who like the item, newest like first: list_likers page after page, each when it is needed."""
+        token = page_token
+        while True:
+            page = await self.list_likers(item, page_size=page_size, page_token=token, **options)
+            for liker in page.likers:
+                yield liker
+            token = page.next_page_token
+            if not token:
+                return
 
     async def close(self) -> None:
         """Calls that are running end as Cancelled."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Optional, Sequence, Tuple, Union, cast
+from typing import Any, Iterable, Iterator, Optional, Sequence, Tuple, Union, cast
 
 import grpc
 
 from . import errors
 from ._calls import Call, Calls
-from .types import Consistency, Count, Counts, Item, Liked, Mutation, Tls, WriteResults, Written
+from .types import (Consistency, Count, Counts, Item, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Tls,
+                    WriteResults, Written)
 from .v1 import counter_pb2_grpc
 
 AnyItem = Union[Item, Tuple[str, int]]
@@ -66,6 +67,40 @@ class Client:
                   consistency_tokens: Sequence[str] = (), **options: Any) -> Liked:
         """Which of up to 1000 items, which may repeat, the user likes."""
         return cast(Liked, self._run(self._calls.has_liked(user_id, items, consistency, consistency_tokens, options)))
+
+    def list_likes(self, user_id: int, *, item_types: Iterable[str] = (), page_size: int = 0, page_token: str = "",
+                   **options: Any) -> LikesPage:
+        """A page of what the user likes, newest first: up to page_size (1 to 1000; 0: 100) of these types (none: all)."""
+        return cast(LikesPage, self._run(
+            self._calls.list_likes(user_id, item_types, page_size, page_token, options)))
+
+    def list_likers(self, item: AnyItem, *, page_size: int = 0, page_token: str = "", **options: Any) -> LikersPage:
+        """A page of who likes the item, newest like first. FailedPrecondition where the service has no index of them."""
+        return cast(LikersPage, self._run(self._calls.list_likers(item, page_size, page_token, options)))
+
+    def all_likes(self, user_id: int, *, item_types: Iterable[str] = (), page_size: int = 0, page_token: str = "",
+                  **options: Any) -> Iterator[Like]:
+        """All that the user likes, newest first: list_likes page after page, each when it is needed."""
+        types, token = list(item_types), page_token
+        while True:
+            page = self.list_likes(user_id, item_types=types, page_size=page_size, page_token=token, **options)
+            for like in page.likes:
+                yield like
+            token = page.next_page_token
+            if not token:
+                return
+
+    def all_likers(self, item: AnyItem, *, page_size: int = 0, page_token: str = "",
+                   **options: Any) -> Iterator[Liker]:
+        """All who like the item, newest like first: list_likers page after page, each when it is needed."""
+        token = page_token
+        while True:
+            page = self.list_likers(item, page_size=page_size, page_token=token, **options)
+            for liker in page.likers:
+                yield liker
+            token = page.next_page_token
+            if not token:
+                return
 
     def close(self) -> None:
         """Calls that are running end as Cancelled."""

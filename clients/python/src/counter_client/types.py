@@ -86,6 +86,36 @@ class Liked:
 
 
 @dataclasses.dataclass(frozen=True)
+class Like:
+    """One like of a user."""
+
+    item: Item
+    liked_at: datetime.datetime  #: To the second.
+
+
+@dataclasses.dataclass(frozen=True)
+class LikesPage:
+    likes: Sequence[Like]  #: Newest first.
+    next_page_token: str  #: Pass it to get the next page; "" if no more follow.
+    request_id: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Liker:
+    """One user who likes an item."""
+
+    user_id: int
+    liked_at: datetime.datetime  #: To the second.
+
+
+@dataclasses.dataclass(frozen=True)
+class LikersPage:
+    likers: Sequence[Liker]  #: Newest like first.
+    next_page_token: str  #: Pass it to get the next page; "" if no more follow.
+    request_id: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class Tls:
     """How to secure the channel; contents of PEM files. With a certificate and its key it is mTLS."""
 

@@ -181,6 +181,57 @@ public final class CounterClient implements AutoCloseable {
     });
   }
 
+  /** A page of what the user likes, newest first. */
+  public LikesPage listLikes(long userId, Page page) {
+    return listLikes(userId, page, CallSettings.DEFAULT);
+  }
+
+  /** A page of what the user likes, newest first. */
+  public LikesPage listLikes(long userId, Page page, CallSettings settings) {
+    return join(listLikesAsync(userId, page, settings));
+  }
+
+  /** A page of what the user likes, newest first. */
+  public CompletableFuture<LikesPage> listLikesAsync(long userId, Page page, CallSettings settings) {
+    Counter.ListLikesRequest request = Counter.ListLikesRequest.newBuilder().setUserId(userId)
+        .addAllItemTypes(page.itemTypes()).setPageSize(page.size()).setPageToken(page.token()).build();
+    return call(CounterServiceGrpc.getListLikesMethod(), request, settings, (reply, requestId) -> new LikesPage(
+        reply.getLikesList().stream().map(like -> new Like(
+            new Item(like.getItem().getItemType(), like.getItem().getItemId()), instant(like.getLikedAt()))).toList(),
+        reply.getNextPageToken(), requestId));
+  }
+
+  /** All that the user likes from the page on, newest first; each page is got when it is needed. */
+  public Iterable<Like> allLikes(long userId, Page page, CallSettings settings) {
+    return () -> new PageIterator<>(page.token(), token -> listLikes(userId, page.withToken(token), settings),
+        LikesPage::likes, LikesPage::nextPageToken);
+  }
+
+  /** A page of who likes the item, newest like first; FailedPrecondition where the service has no index of them. */
+  public LikersPage listLikers(Item item, Page page) {
+    return listLikers(item, page, CallSettings.DEFAULT);
+  }
+
+  /** A page of who likes the item, newest like first; FailedPrecondition where the service has no index of them. */
+  public LikersPage listLikers(Item item, Page page, CallSettings settings) {
+    return join(listLikersAsync(item, page, settings));
+  }
+
+  /** A page of who likes the item, newest like first; FailedPrecondition where the service has no index of them. */
+  public CompletableFuture<LikersPage> listLikersAsync(Item item, Page page, CallSettings settings) {
+    Counter.ListLikersRequest request = Counter.ListLikersRequest.newBuilder().setItem(encoded(item))
+        .setPageSize(page.size()).setPageToken(page.token()).build();
+    return call(CounterServiceGrpc.getListLikersMethod(), request, settings, (reply, requestId) -> new LikersPage(
+        reply.getLikersList().stream().map(liker -> new Liker(liker.getUserId(), instant(liker.getLikedAt()))).toList(),
+        reply.getNextPageToken(), requestId));
+  }
+
+  /** All who like the item from the page on, newest like first; each page is got when it is needed. */
+  public Iterable<Liker> allLikers(Item item, Page page, CallSettings settings) {
+    return () -> new PageIterator<>(page.token(), token -> listLikers(item, page.withToken(token), settings),
+        LikersPage::likers, LikersPage::nextPageToken);
+  }
+
   /** Calls that are running end as Unavailable or Cancelled. */
   @Override
   public void close() {

@@ -102,8 +102,10 @@ public final class ConformanceAdapter {
         out.addProperty("request_id", counts.requestId());
         return out;
       }
-      default:
+      case "has_liked":
         return hasLiked(asked, settings);
+      default:
+        return list(asked, settings);
     }
   }
 
@@ -144,6 +146,54 @@ public final class ConformanceAdapter {
     out.addProperty("source", liked.source().name());
     out.addProperty("as_of_ms", liked.asOf().toEpochMilli());
     out.addProperty("request_id", liked.requestId());
+    return out;
+  }
+
+  private JsonObject list(JsonObject asked, CallSettings settings) {
+    Page page = Page.FIRST.withToken(text(asked, "page_token")).withItemTypes(texts(asked, "item_types"))
+        .withSize(asked.has("page_size") ? asked.get("page_size").getAsInt() : 0);
+    JsonArray listed = new JsonArray();
+    JsonObject out = new JsonObject();
+    switch (text(asked, "call")) {
+      case "list_likes": {
+        long user = Long.parseLong(text(asked, "user"));
+        LikesPage likes =
+            async ? client.listLikesAsync(user, page, settings).join() : client.listLikes(user, page, settings);
+        likes.likes().forEach(like -> listed.add(listed(like)));
+        out.addProperty("next_page_token", likes.nextPageToken());
+        out.addProperty("request_id", likes.requestId());
+        break;
+      }
+      case "list_likers": {
+        Item item = item(text(asked, "item"));
+        LikersPage likers =
+            async ? client.listLikersAsync(item, page, settings).join() : client.listLikers(item, page, settings);
+        likers.likers().forEach(liker -> listed.add(listed(liker)));
+        out.addProperty("next_page_token", likers.nextPageToken());
+        out.addProperty("request_id", likers.requestId());
+        break;
+      }
+      case "all_likes":
+        client.allLikes(Long.parseLong(text(asked, "user")), page, settings).forEach(like -> listed.add(listed(like)));
+        break;
+      default:
+        client.allLikers(item(text(asked, "item")), page, settings).forEach(liker -> listed.add(listed(liker)));
+    }
+    out.add(text(asked, "call").startsWith("all") ? "all" : "page", listed);
+    return out;
+  }
+
+  private static JsonObject listed(Like like) {
+    JsonObject out = new JsonObject();
+    out.addProperty("item", like.item().type() + ":" + like.item().id());
+    out.addProperty("liked_at_ms", like.likedAt().toEpochMilli());
+    return out;
+  }
+
+  private static JsonObject listed(Liker liker) {
+    JsonObject out = new JsonObject();
+    out.addProperty("user", Long.toString(liker.userId()));
+    out.addProperty("liked_at_ms", liker.likedAt().toEpochMilli());
     return out;
   }
 
