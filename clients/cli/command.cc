@@ -4,12 +4,16 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "clients/cli/commands.h"
 #include "clients/cli/completion.h"
@@ -34,6 +38,7 @@ Examples:
                                            one TYPE:ID a line; - is stdin
   counterctl import likes.csv              user_id,item_type,item_id[,action]; may
                                            be killed, and run again it goes on
+  counterctl export 123 --to likes.csv     what a user likes, as import reads it
   counterctl bench --rate 500 --duration 10s
                                            reads at a fixed rate; percentiles
   counterctl bench --mix WriteLikes --yes  writes, too; taken back at the end
@@ -46,6 +51,28 @@ Answers go to stdout, complaints to stderr. Exit status: 0; 64 for a wrong
 command line; 64 + the gRPC code for a call that failed (67 invalid argument,
 68 deadline exceeded, 72 rate limited or overloaded, 78 unavailable).
 )";
+
+// The lines of kAbout that show a command.
+std::string ExamplesOf(const std::string& command) {
+  std::string examples;
+  bool shown = false;
+  for (const absl::string_view line : absl::StrSplit(kAbout, '\n')) {
+    if (absl::StartsWith(line, "  counterctl "))
+      shown = absl::StartsWith(line, absl::StrCat("  counterctl ", command, " "));
+    else
+      shown = shown && absl::StartsWith(line, "   ");  // It goes on.
+    if (shown) absl::StrAppend(&examples, line, "\n");
+  }
+  return examples.empty() ? "" : absl::StrCat("\nExamples:\n", examples);
+}
+
+// The help of a command begins with its examples, as that of the program does.
+class ExamplesFirst : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override {
+    return absl::StrCat(CLI::Formatter::make_description(app), ExamplesOf(app->get_name()));
+  }
+};
 
 absl::Duration ParseDuration(const std::string& text) {
   absl::Duration duration;
@@ -165,6 +192,29 @@ void AddImportOptions(CLI::App& app, Settings& settings) {
               "How long to try what the server cannot take now [10m].");
 }
 
+void AddExportOptions(CLI::App& app, Settings& settings) {
+  ExportSettings& options = settings.export_;
+  app.add_option("USER", options.users, "Ids of users, 1 to 2^63-1.")->check(CLI::PositiveNumber);
+  app.add_option("--file", options.users_file, "One user a line; - is standard input.")
+      ->type_name("FILE");
+  app.add_option("--to", options.to, "Where likes go [standard output].")->type_name("FILE");
+  app.add_option("--format", options.format, "csv or json [by the name of the file].")
+      ->check(CLI::IsMember({"csv", "json"}).description(""))
+      ->type_name("FORMAT");
+  app.add_option("--item-types", options.options.item_types,
+                 "Only likes of these, with commas between [all].")
+      ->delimiter(',')
+      ->type_name("TYPES");
+  app.add_option("--errors", options.errors, "Where refused users go [TO.errors].")
+      ->type_name("FILE");
+  AddDuration(app, "--patience", options.options.patience,
+              "How long to try what the server cannot answer now [10m].");
+  app.callback([&options] {
+    if (options.users.empty() == options.users_file.empty())
+      throw CLI::RequiredError("either USER or --file");
+  });
+}
+
 void AddBenchOptions(CLI::App& app, Settings& settings) {
   load::Workload::Settings& workload = settings.bench.workload;
   load::LoadGenerator::Options& load = settings.bench.load;
@@ -244,6 +294,7 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   Settings settings;
   Command command(settings, out, err);
   CLI::App app(kAbout, "counterctl");
+  app.formatter(std::make_shared<ExamplesFirst>());
   app.require_subcommand(1);
   app.fallthrough();  // Options of all commands may also stand after the command.
   AddGlobalOptions(app, settings);
@@ -268,6 +319,8 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   CLI::App* status = app.add_subcommand("status", "One look at the server.");
   CLI::App* import = app.add_subcommand("import", "Likes and unlikes from a file.");
   AddImportOptions(*import, settings);
+  CLI::App* export_ = app.add_subcommand("export", "The likes of users, as import reads them.");
+  AddExportOptions(*export_, settings);
   CLI::App* bench = app.add_subcommand("bench", "A short load; latencies, rates, failures.");
   AddBenchOptions(*bench, settings);
   AddStrong(*bench, settings);
@@ -302,6 +355,7 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   if (has_liked->parsed()) return command.HasLiked();
   if (status->parsed()) return command.Status();
   if (import->parsed()) return command.Import();
+  if (export_->parsed()) return command.Export();
   if (bench->parsed()) return command.Bench();
   return command.Health();
 }

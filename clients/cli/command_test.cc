@@ -159,7 +159,15 @@ TEST_CASE("Help is data, shows examples first, and exits with 0") {
   const size_t examples = ran.out.find("Examples:");
   REQUIRE(examples != std::string::npos);
   CHECK(examples < ran.out.find("Usage:"));
-  CHECK(RunWith({"count", "--help"}).status == 0);
+  for (const char* command : {"like", "unlike", "count", "has-liked", "import", "export", "bench",
+                              "health", "status", "context", "completion"}) {
+    const Ran help = RunWith({command, "--help"});
+    CAPTURE(command);
+    CHECK(help.status == 0);
+    const size_t example = help.out.find(absl::StrCat("Examples:\n  counterctl ", command, " "));
+    REQUIRE(example != std::string::npos);
+    CHECK(example < help.out.find("Usage:"));
+  }
   CHECK(RunWith({"--version"}).out == "counterctl 0.1.0\n");
 }
 

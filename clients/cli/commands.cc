@@ -157,6 +157,11 @@ int Command::Import() const {
   return RunImport(client, settings_.import, settings_.format, OnTerminal(), out_, err_);
 }
 
+int Command::Export() const {
+  const client::Client client = Connect(/*wait_for_ready=*/true);
+  return RunExport(client, settings_.export_, settings_.format, OnTerminal(), out_, err_);
+}
+
 bool Command::OnTerminal() const { return &err_ == &std::cerr && ::isatty(STDERR_FILENO) == 1; }
 
 int Command::Bench() const {

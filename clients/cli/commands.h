@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "clients/cli/bench_command.h"
 #include "clients/cli/contexts.h"
+#include "clients/cli/export_command.h"
 #include "clients/cli/import_command.h"
 #include "clients/cli/output.h"
 #include "clients/cpp/client.h"
@@ -36,6 +37,7 @@ struct Settings {
   absl::Duration health_wait = absl::ZeroDuration();
   ImportSettings import;
   BenchSettings bench;
+  ExportSettings export_;
   std::string items_file;  // "-": standard input. Empty: the items are in the command line.
   std::string context_name;
   std::string context_server;
@@ -58,6 +60,7 @@ class Command {
   int Status() const;
   int Import() const;
   int Bench() const;
+  int Export() const;
   int ListContexts() const;
   int SetContext() const;
   int UseContext() const;

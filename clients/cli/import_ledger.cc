@@ -1,8 +1,5 @@
 #include "clients/cli/import_ledger.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <boost/json.hpp>
 #include <filesystem>
 #include <iterator>
@@ -10,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "clients/cli/replace_file.h"
 
 namespace counter::cli {
 namespace {
@@ -19,20 +17,6 @@ namespace json = boost::json;
 int64_t Number(const json::object& object, const char* name) {
   const json::value* value = object.if_contains(name);
   return value != nullptr && value->is_int64() ? value->get_int64() : -1;
-}
-
-// The whole of `text` or, after a crash, what was there before.
-bool ReplaceFile(const std::string& path, const std::string& text) {
-  const std::string fresh = path + ".new";
-  const int file = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return false;
-  const bool written =
-      ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      ::fsync(file) == 0;
-  ::close(file);
-  std::error_code error;
-  if (written) std::filesystem::rename(fresh, path, error);
-  return written && !error;
 }
 
 }  // namespace

@@ -1,46 +1,21 @@
 #include "clients/cli/importer.h"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "clients/cli/own_error.h"
+#include "clients/cli/patience.h"
 
 namespace counter::cli {
 namespace {
 
 using client::Error;
-using client::ErrorKind;
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(10);
-constexpr absl::Duration kPauseFirst = absl::Milliseconds(100);
-constexpr absl::Duration kPauseMax = absl::Seconds(5);
 constexpr std::chrono::milliseconds kProgressEvery(200);
-
-// Whether the same call can succeed later.
-bool IsForNow(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kRateLimited:
-    case ErrorKind::kOverloaded:
-    case ErrorKind::kUnavailable:
-    case ErrorKind::kDeadlineExceeded:
-    case ErrorKind::kCancelled:
-    case ErrorKind::kInternal:
-      return true;
-    default:
-      return false;
-  }
-}
-
-Error OwnError(const std::string& message) {
-  Error error;
-  error.kind = ErrorKind::kFailedPrecondition;
-  error.grpc_code = 9;
-  error.message = message;
-  return error;
-}
 
 std::string ErrorLine(int64_t number, const std::string& fault, const std::string& text) {
   return absl::StrCat(number, "\t", fault, "\t", text);
@@ -140,8 +115,7 @@ Importer::Batch Importer::Read() {
 }
 
 std::optional<Error> Importer::Apply(Batch& batch) const {
-  const absl::Time end = absl::Now() + options_.patience;
-  absl::Duration pause = kPauseFirst;
+  Pauses pauses(options_.patience);
   std::vector<Line> lines = std::move(batch.lines);
   while (!lines.empty()) {
     std::vector<client::Mutation> mutations;
@@ -150,7 +124,7 @@ std::optional<Error> Importer::Apply(Batch& batch) const {
     const auto written = client_.WriteLikes(mutations, {.deadline = kCallDeadline});
     std::optional<Error> again;  // The last failure that may pass.
     if (!written.ok()) {
-      if (!IsForNow(written.error().kind)) return written.error();
+      if (!MayPass(written.error().kind)) return written.error();
       again = written.error();
     } else {
       std::vector<Line> left;
@@ -158,7 +132,7 @@ std::optional<Error> Importer::Apply(Batch& batch) const {
         const auto& result = written->results[i];
         if (result.ok()) {
           ++(result->changed ? batch.end.totals.changed : batch.end.totals.unchanged);
-        } else if (IsForNow(result.error().kind)) {
+        } else if (MayPass(result.error().kind)) {
           again = result.error();
           left.push_back(std::move(lines[i]));
         } else {
@@ -169,11 +143,7 @@ std::optional<Error> Importer::Apply(Batch& batch) const {
       }
       lines = std::move(left);
     }
-    if (!again.has_value()) continue;
-    const absl::Duration wait = std::max(pause, again->retry_after.value_or(pause));
-    if (absl::Now() + wait > end) return again;
-    absl::SleepFor(wait);
-    pause = std::min(2 * pause, kPauseMax);
+    if (again.has_value() && !pauses.Wait(*again)) return again;
   }
   return std::nullopt;
 }

@@ -75,6 +75,12 @@ grpc::Status ScriptedServer::HasLiked(grpc::ServerContext* context,
   return Run(on_has_liked, context, request, response);
 }
 
+grpc::Status ScriptedServer::ListLikes(grpc::ServerContext* context,
+                                       const v1::ListLikesRequest* request,
+                                       v1::ListLikesResponse* response) {
+  return Run(on_list_likes, context, request, response);
+}
+
 grpc::Status MakeStatus(grpc::StatusCode code, const std::string& message,
                         const std::string& reason,
                         const std::vector<const google::protobuf::Message*>& details) {

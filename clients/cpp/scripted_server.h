@@ -44,6 +44,7 @@ class ScriptedServer final : public v1::CounterService::Service {
   Handler<v1::GetCountRequest, v1::GetCountResponse> on_get_count;
   Handler<v1::BatchGetCountsRequest, v1::BatchGetCountsResponse> on_batch_get_counts;
   Handler<v1::HasLikedRequest, v1::HasLikedResponse> on_has_liked;
+  Handler<v1::ListLikesRequest, v1::ListLikesResponse> on_list_likes;
 
  private:
   grpc::Status Like(grpc::ServerContext* context, const v1::LikeRequest* request,
@@ -59,6 +60,8 @@ class ScriptedServer final : public v1::CounterService::Service {
                               v1::BatchGetCountsResponse* response) override;
   grpc::Status HasLiked(grpc::ServerContext* context, const v1::HasLikedRequest* request,
                         v1::HasLikedResponse* response) override;
+  grpc::Status ListLikes(grpc::ServerContext* context, const v1::ListLikesRequest* request,
+                         v1::ListLikesResponse* response) override;
 
   template <class Request, class Response>
   grpc::Status Run(const Handler<Request, Response>& handler, grpc::ServerContext* context,
