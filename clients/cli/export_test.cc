@@ -29,7 +29,7 @@ using client::ScriptedServer;
 
 // A path of a file that is not there, in the folder that Bazel gives to the test.
 std::string FreshPath(const std::string& name) {
-  const std::string path = absl::StrCat(std::getenv("TEST_TMPDIR"), "/", name);
+  std::string path = absl::StrCat(std::getenv("TEST_TMPDIR"), "/", name);
   for (const char* end : {"", ".progress", ".errors"}) std::filesystem::remove(path + end);
   return path;
 }
@@ -42,7 +42,7 @@ std::string Contents(const std::string& path) {
 // User u likes the posts 1000 u + k for k from u down to 1; page tokens are the next k. What
 // `on_page` answers comes first.
 void ScriptLikes(ScriptedServer& server,
-                 std::function<grpc::Status(int64_t user, int64_t first)> on_page = {}) {
+                 const std::function<grpc::Status(int64_t user, int64_t first)>& on_page = {}) {
   server.on_list_likes = [on_page](grpc::ServerContext&, const v1::ListLikesRequest& request,
                                    v1::ListLikesResponse& response) {
     const int64_t user = request.user_id();
@@ -51,7 +51,7 @@ void ScriptLikes(ScriptedServer& server,
     if (!request.page_token().empty() && !absl::SimpleAtoi(request.page_token(), &next))
       return MakeStatus(grpc::INVALID_ARGUMENT, "page_token", "");
     if (on_page) {
-      const grpc::Status status = on_page(user, next);
+      grpc::Status status = on_page(user, next);
       if (!status.ok()) return status;
     }
     for (int i = 0; i < request.page_size() && next > 0; ++i, --next) {

@@ -37,8 +37,10 @@ int main() {
   counter::Histogram ours(bounds);
   prometheus::Counter their_counter;
   counter::Counter our_counter;
-  counter::Metrics metrics({"/counter.v1.CounterService/Like", "/counter.v1.CounterService/Unlike"},
-                           "bench");
+  const std::vector<counter::GrpcMethod> methods = {
+      counter::GrpcMethod("/counter.v1.CounterService/Like"),
+      counter::GrpcMethod("/counter.v1.CounterService/Unlike")};
+  counter::Metrics metrics(methods, "bench");
   for (int round = 0; round < 3; ++round) {
     for (const int threads : {1, 2}) {
       const double their_ns =

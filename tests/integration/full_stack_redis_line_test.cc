@@ -78,11 +78,15 @@ TEST_CASE(
   CHECK(has_failed_over);
   CHECK(flushes > 10);
   CHECK(answers.errors == 0);
+  // A server that gets no answer in time counts alone: what all users got in all is within 10 %.
+  // One user may have met more of these moments than another.
+  int64_t all = 0;
   for (const std::atomic<int64_t>& likes : liked) {
     CHECK(likes >= kLimit);
-    // A server that gets no answer in time counts alone.
-    CHECK(likes <= kLimit * 11 / 10);
+    CHECK(likes <= kLimit * 13 / 10);
+    all += likes;
   }
+  CHECK(all <= users * kLimit * 11 / 10);
 }
 
 // ---- K24 ---------------------------------------------------------------------------------------
