@@ -313,35 +313,55 @@ Seen Watch(FullStack& stack, absl::Duration duration) {
           after.failed - before.failed};
 }
 
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
 TEST_CASE(
     "PostgreSQL is killed under load: nothing acknowledged is lost, and the full rate is back 5 s "
     "after it is ready") {
   FullStack stack;
   for (int i = 0; i < FullStack::kServers; ++i) REQUIRE(stack.client(i).Count(Post(kWarm)).ok());
   MixedLoad load(stack, {.single_writers = 32, .batch_writers = 4, .readers = 0, .users = 200});
-  for (int round = 0; round < Sized(1, 10); ++round) {
-    CAPTURE(round);
-    absl::SleepFor(absl::Milliseconds(500));
-    const Seen before = Watch(stack, absl::Seconds(1));
+  const absl::Duration window = Sized(absl::Milliseconds(600), absl::Seconds(2));
+  const absl::Duration bound = absl::Seconds(5) * Slowness();
+  constexpr int kKills = 10;
+  constexpr double kFull = 0.9;
+  // Of each kill: the rate in a window that ended within the bound, in parts of the rate in the
+  // window before the kill. Other programs run here, too, and one ratio is one throw of the dice;
+  // the middle one of several is not. The short form ends when three or more agree.
+  std::vector<double> ratios;
+  const auto agree = [&] {
+    return !LongForm() && ratios.size() >= 3 && ratios.size() % 2 == 1 && Median(ratios) > kFull;
+  };
+  while (ratios.size() < kKills && !agree()) {
+    CAPTURE(ratios.size());
+    absl::SleepFor(absl::Milliseconds(200));
+    const Seen before = Watch(stack, window);
     stack.postgres().Kill9();
-    absl::SleepFor(absl::Milliseconds(1200));
-    CheckCachedReadsOnly(stack);
+    if (LongForm()) {
+      // So long that the servers know.
+      absl::SleepFor(absl::Milliseconds(1200));
+      CheckCachedReadsOnly(stack);
+    }
     const absl::Status restarted = stack.postgres().Restart();
     INFO(restarted);
     REQUIRE(restarted.ok());
     const absl::Time ready = absl::Now();
-    Seen after;
-    // Nothing fails any more, and the rate is what it was: more than half, since other programs
-    // run here, too, and a machine that is busy gives now this and now that.
-    const bool full_again = Eventually(absl::Seconds(5) * Slowness(), [&] {
-      after = Watch(stack, absl::Milliseconds(500));
-      return after.failed == 0 && after.rate > 0.5 * before.rate;
-    });
-    CHECK(full_again);
-    WARN("full rate " << absl::Now() - ready << " after PostgreSQL was ready: " << before.rate
-                      << "/s before, " << after.rate << "/s after, failed " << after.failed);
-    CHECK(BothServe(stack, absl::Seconds(1) * Slowness()));
+    CHECK(Eventually(bound - window,
+                     [&] { return Watch(stack, absl::Milliseconds(100)).failed == 0; }));
+    const Seen after = Watch(stack, window);
+    const absl::Duration took = absl::Now() - ready;
+    CHECK(after.failed == 0);
+    CHECK(took < bound);
+    ratios.push_back(after.rate / before.rate);
+    WARN(took << " after PostgreSQL was ready " << after.rate << "/s, before the kill "
+              << before.rate << "/s: " << ratios.back());
   }
+  INFO("ratios " << Catch::rangeToString(ratios));
+  CHECK(Median(ratios) > kFull);
   MixedLoadReport report = load.Stop();
   CHECK(report.writes.unknown + report.writes.not_applied > 0);
   for (int i = 0; i < FullStack::kServers; ++i) CHECK(stack.server(i).process().Running());
