@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "tests/integration/full_stack.h"
 #include "tests/storage/postgres_fixture.h"
+#include "tests/support/eventually.h"
 #include "tests/support/test_settings.h"
 
 namespace counter::testing {
@@ -39,6 +40,39 @@ TEST_CASE("A PostgreSQL without fsync is refused, and used with DURABILITY=unsaf
   INFO(served.status());
   REQUIRE(served.ok());
   CHECK(ConnectTo(**served).Like(1, Post(1)).ok());
+}
+
+TEST_CASE("A PostgreSQL that comes back without fsync is refused, and used again once it has it") {
+  const auto postgres = PostgresServer::Start();
+  INFO(postgres.status());
+  REQUIRE(postgres.ok());
+  const std::string database = MigratedDatabase(**postgres);
+  const auto sql = [&](const std::string& text) {
+    const auto answer = (*postgres)->Psql(database, text);
+    INFO(answer.status());
+    REQUIRE(answer.ok());
+    return *answer;
+  };
+  const auto server = CounterServer::Start(OptionsFor(database, "local"));
+  INFO(server.status());
+  REQUIRE(server.ok());
+  const Client client = ConnectTo(**server);
+  REQUIRE(client.Like(1, Post(1)).ok());
+  sql("ALTER SYSTEM SET fsync = off");
+  (*postgres)->StopFast();
+  REQUIRE((*postgres)->Restart().ok());
+  const auto refused = [&] {
+    return MetricOf(**server, "counter_postgres_connects_total", {{"result", "refused"}});
+  };
+  // Each of its connections has looked, more than once.
+  CHECK(Eventually(absl::Seconds(20) * Slowness(), [&] { return refused() >= 10; }));
+  const auto like = client.Like(2, Post(1));
+  REQUIRE_FALSE(like.ok());
+  CHECK(like.error().kind == client::ErrorKind::kUnavailable);
+  CHECK(sql("SELECT count(*) FROM user_likes") == "1");
+  sql("ALTER SYSTEM RESET fsync");
+  sql("SELECT pg_reload_conf()");
+  CHECK(Eventually(absl::Seconds(5) * Slowness(), [&] { return client.Like(3, Post(1)).ok(); }));
 }
 
 TEST_CASE("Durability that needs a standby is refused before anything is started") {
