@@ -5,8 +5,9 @@ const history = [];
 let last = 0;
 
 const rate = (x) => (x >= 100 ? Math.round(x).toLocaleString("en") : x.toFixed(x > 0 && x < 10 ? 1 : 0));
-const time = (ms) => (ms === null ? "–" : ms < 1 ? ms.toFixed(2) + " ms" : ms < 1000 ? ms.toPrecision(3) + " ms" : (ms / 1000).toFixed(1) + " s");
-const share = (x) => (x === null ? "–" : (100 * x).toFixed(1) + " %");
+// A number and its unit stay in one line.
+const time = (ms) => (ms === null ? "–" : ms < 1 ? ms.toFixed(2) + "\u00a0ms" : ms < 1000 ? ms.toPrecision(3) + "\u00a0ms" : (ms / 1000).toFixed(1) + "\u00a0s");
+const share = (x) => (x === null ? "–" : (100 * x).toFixed(1) + "\u00a0%");
 const grouped = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
 function set(id, text, style) {
@@ -47,7 +48,7 @@ function show(now) {
   set("rate", rate(total.rate));
   set("errors", rate(total.errors) + " errors/s", "note" + (total.errors > 0 ? " warn" : ""));
   set("p99", time(total.p99_ms));
-  set("p50", "P50 " + time(total.p50_ms) + ", P95 " + time(total.p95_ms));
+  set("p50", "P50\u00a0" + time(total.p50_ms) + ", P95\u00a0" + time(total.p95_ms));
   set("hits", share(now.cache.counts));
   set("recent", "recent likes " + share(now.cache.recent_likes));
   set("flight", String(now.calls_in_flight));

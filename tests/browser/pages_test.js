@@ -48,6 +48,7 @@ async function seeLivePage(browser, address, faults) {
   for (const [name, options] of Object.entries({
     "live-light": {viewport: {width: 1200, height: 800}, colorScheme: "light"},
     "live-phone-dark": {viewport: {width: 390, height: 844}, colorScheme: "dark"},
+    "live-small-phone": {viewport: {width: 360, height: 740}, colorScheme: "light"},
   })) {
     const page = await openPage(browser, address, options, faults);
     await page.goto(address + "/");
@@ -67,11 +68,22 @@ async function seeLivePage(browser, address, faults) {
     assert.match(await page.textContent("#methods"), /GetCount.*Like/s);
     assert.equal(await page.textContent("#store"), "up");
     assert.equal(await page.textContent("#redis"), "not used");
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    assert.equal(overflow, 0, name + " must not scroll sideways");
+    const wide = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll(".card")]
+      .filter((element) => element.scrollWidth > element.clientWidth).map((element) => element.textContent));
+    assert.deepEqual(wide, [], name + " must not scroll sideways, nor any part of it");
     if (shots) await page.screenshot({path: path.join(shots, name + ".png"), fullPage: true});
     await page.context().close();
   }
+}
+
+// At the width of a phone.
+async function seeDocs(browser, address, faults) {
+  const page = await openPage(browser, address, {viewport: {width: 390, height: 844}, isMobile: true}, faults);
+  await page.goto(address + "/docs");
+  await page.locator("#operations-likes-writeLikes .opblock-summary").first().click();
+  assert.match(await page.locator("#operations-likes-writeLikes").textContent(), /high-throughput door/);
+  if (shots) await page.screenshot({path: path.join(shots, "docs-phone.png")});
+  await page.context().close();
 }
 
 async function tryItOut(browser, address, faults) {
@@ -99,6 +111,7 @@ async function main() {
   try {
     await seeLivePage(browser, address, faults);
     await tryItOut(browser, address, faults);
+    await seeDocs(browser, address, faults);
     assert.deepEqual(faults, []);
   } finally {
     await browser.close();
