@@ -37,30 +37,6 @@ bool HasData(int socket) {
 
 }  // namespace
 
-bool Sessions::CloseLongestIdle() {
-  if (idle_.empty()) return false;
-  idle_.front()->Close();
-  return true;
-}
-
-void Sessions::Drain(std::function<void()> drained) {
-  draining_ = true;
-  drained_ = std::move(drained);
-  for (Session* session : idle_) session->Close();
-  TellIfDrained();
-}
-
-void Sessions::TellIfDrained() {
-  if (!draining_ || !busy_.empty() || drained_ == nullptr) return;
-  std::exchange(drained_, nullptr)();
-}
-
-void Sessions::CloseAll() {
-  for (std::list<Session*>* list : {&busy_, &idle_, &streams_}) {
-    for (Session* session : *list) session->Close();
-  }
-}
-
 Session::Session(asio::ip::tcp::socket socket, const Shared& shared)
     : shared_(shared),
       list_(&shared.sessions.busy_),

@@ -6,7 +6,6 @@
 #ifndef COUNTER_SERVER_HTTP_SESSION_H_
 #define COUNTER_SERVER_HTTP_SESSION_H_
 
-#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -15,7 +14,6 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
-#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -26,37 +24,9 @@
 #include "server/http/http_server.h"
 #include "server/http/message.h"
 #include "server/http/router.h"
+#include "server/http/sessions.h"
 
 namespace counter::http {
-
-class Session;
-
-// The connections that are open: those with a request, those without (longest idle first), and
-// those that take events.
-class Sessions {
- public:
-  // Any thread.
-  int size() const { return size_.load(std::memory_order_relaxed); }
-  bool draining() const { return draining_; }
-
-  // Closes the connection that has been idle longest; false if none is idle.
-  bool CloseLongestIdle();
-  // Closes all that have no request; `drained` is called once, when none is left that has one.
-  void Drain(std::function<void()> drained);
-  void CloseAll();
-
- private:
-  friend class Session;
-  void TellIfDrained();
-
-  // Not owned: a session takes itself out when it ends.
-  std::list<Session*> busy_;
-  std::list<Session*> idle_;
-  std::list<Session*> streams_;
-  std::atomic<int> size_{0};
-  bool draining_ = false;
-  std::function<void()> drained_;
-};
 
 class Session final : public std::enable_shared_from_this<Session> {
  public:
