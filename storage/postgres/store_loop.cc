@@ -267,6 +267,8 @@ void StoreLoop::EndUnserved(MonotonicTime now) {
     if (errands->link().Unready(now) >= options_.unavailable_after) errands->FailAll(Unavailable());
   }
   if (silent) {
+    // Somebody waits for a list; a recount may well outlast the silence.
+    for (const auto& lists : lists_) lists->FailAll(Unavailable());
     calls_.AnswerAll(MakeError(ErrorReason::kStoreUnavailable,
                                "the store stopped answering: applied zero or one time"));
   }
