@@ -9,8 +9,9 @@
 // | process_open_fds | gauge | file descriptors that are open |
 // | process_max_fds | gauge | file descriptors that may be open |
 // | process_start_time_seconds | gauge | when it started, in seconds since 1970 |
-// | counter_clock_seconds | gauge | this machine's clock, in seconds since 1970: versions are made
-//     of it, so an operator wants to know when it is wrong |
+// | counter_clock_seconds | gauge | this machine's clock, in seconds since 1970: the times in
+// answers
+//     come from it, so an operator wants to know when it is wrong |
 //
 // What cannot be read is left out. Threads: any. Reads /proc: for a scrape, not for a call.
 #ifndef COUNTER_SERVER_METRICS_PROCESS_METRICS_H_
