@@ -31,6 +31,30 @@ std::string RequestIdOf(const std::optional<std::string>& from_caller) {
   return usable ? *from_caller : RandomRequestId();
 }
 
+std::string TraceIdOf(const std::optional<std::string>& traceparent) {
+  // VERSION-TRACE-PARENT-FLAGS, as in 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01.
+  constexpr size_t kTraceAt = 3;
+  constexpr size_t kTraceDigits = 32;
+  constexpr size_t kLength = 55;
+  if (!traceparent.has_value() || traceparent->size() < kLength) return "";
+  const absl::string_view text = *traceparent;
+  const absl::string_view version = text.substr(0, 2);
+  // Only a version that is not known yet may go on after the flags.
+  if (version == "ff") return "";
+  if (text.size() > kLength && (version == "00" || text[kLength] != '-')) return "";
+  for (size_t i = 0; i < kLength; ++i) {
+    const bool is_dash = i == 2 || i == 35 || i == 52;
+    const bool is_hex = (text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f');
+    if (is_dash ? text[i] != '-' : !is_hex) return "";
+  }
+  const auto is_zero = [](absl::string_view id) {
+    return id.find_first_not_of('0') == absl::string_view::npos;
+  };
+  const absl::string_view trace = text.substr(kTraceAt, kTraceDigits);
+  if (is_zero(trace) || is_zero(text.substr(36, 16))) return "";
+  return std::string(trace);
+}
+
 absl::Status OverloadedError(int calls_max, absl::Duration retry_after) {
   absl::Status error = MakeError(
       ErrorReason::kOverloaded,
@@ -44,13 +68,15 @@ absl::Status OverloadedError(int calls_max, absl::Duration retry_after) {
 void LogEndedCall(const EndedCall& call) {
   if (call.code == absl::StatusCode::kInternal || call.code == absl::StatusCode::kUnknown) {
     static LogThrottle throttle(absl::Seconds(1));
-    throttle.Log(LogLevel::kError, "A call failed through a fault of the server.",
-                 {{"method", call.method}, {"request_id", call.request_id}});
+    throttle.Log(
+        LogLevel::kError, "A call failed through a fault of the server.",
+        {{"method", call.method}, {"request_id", call.request_id}, {"trace_id", call.trace_id}});
   }
   if (LogEnabled(LogLevel::kDebug)) {
     Log(LogLevel::kDebug, "A call ended.",
         {{"method", call.method},
          {"request_id", call.request_id},
+         {"trace_id", call.trace_id},
          {"grpc_code", static_cast<int>(call.code)},
          {"took_seconds", call.took},
          {"error", call.message}});

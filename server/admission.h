@@ -36,6 +36,12 @@ class AdmissionObserver {
 inline constexpr char kRequestIdKey[] = "x-request-id";
 std::string RequestIdOf(const std::optional<std::string>& from_caller);
 
+// The trace that a call belongs to: the 32 hexadecimal digits of a W3C `traceparent`; empty if the
+// caller sent none, or one that is not well-formed. It goes into the log, beside the id of the
+// call: one trace has many calls.
+inline constexpr char kTraceparentKey[] = "traceparent";
+std::string TraceIdOf(const std::optional<std::string>& traceparent);
+
 // The refusal of a call over a limit.
 absl::Status OverloadedError(int calls_max, absl::Duration retry_after);
 
@@ -44,6 +50,7 @@ absl::Status OverloadedError(int calls_max, absl::Duration retry_after);
 struct EndedCall {
   absl::string_view method;
   absl::string_view request_id;
+  absl::string_view trace_id;  // May be empty.
   absl::StatusCode code = absl::StatusCode::kOk;
   absl::string_view message;
   absl::Duration took;

@@ -13,6 +13,7 @@ namespace {
 // What is remembered of a call from Admit() to Ended().
 struct GateData {
   std::string request_id;
+  std::string trace_id;
   bool admitted = false;
 };
 
@@ -40,6 +41,7 @@ std::optional<grpc::Status> RpcGate::Admit(rpc::Call& call) {
   if (!is_standard) observer_.CallStarted(call.method());
   GateData data;
   data.request_id = RequestIdOf(call.Metadata(kRequestIdKey));
+  data.trace_id = TraceIdOf(call.Metadata(kTraceparentKey));
   call.AddInitialMetadata(kRequestIdKey, data.request_id);
   const absl::Status error = is_standard ? EnterStandard(call) : admission_.Enter(call.limits());
   data.admitted = error.ok();
@@ -54,8 +56,8 @@ void RpcGate::Ended(rpc::Call& call, const grpc::Status& status) {
   if (data.admitted && is_standard) standing_calls_.fetch_sub(1, std::memory_order_relaxed);
   if (data.admitted && !is_standard) admission_.Leave();
   const absl::Duration took = Between(call.arrived(), clock_.MonotonicNow());
-  LogEndedCall({call.method(), data.request_id, static_cast<absl::StatusCode>(status.error_code()),
-                status.error_message(), took});
+  LogEndedCall({call.method(), data.request_id, data.trace_id,
+                static_cast<absl::StatusCode>(status.error_code()), status.error_message(), took});
   if (!is_standard) observer_.CallEnded(call.method(), status.error_code(), took);
 }
 

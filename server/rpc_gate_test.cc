@@ -89,6 +89,23 @@ TEST_CASE("a usable request id is kept, any other replaced by a random one") {
   CHECK(RequestIdOf(std::nullopt) != RequestIdOf(std::nullopt));
 }
 
+TEST_CASE("the trace of a well-formed traceparent is known, and of no other") {
+  const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const std::string tail = "-00f067aa0ba902b7-01";
+  CHECK(TraceIdOf("00-" + trace + tail) == trace);
+  CHECK(TraceIdOf("01-" + trace + tail) == trace);
+  CHECK(TraceIdOf("01-" + trace + tail + "-more") == trace);
+  for (const std::string& bad :
+       {std::string(), "00-" + trace, "00-" + trace + tail + "-more", "ff-" + trace + tail,
+        "01-" + trace + tail + "more", "0x-" + trace + tail, "00-" + std::string(32, '0') + tail,
+        "00-" + trace + "-0000000000000000-01", "00_" + trace + tail,
+        "00-4BF92F3577B34DA6A3CE929D0E0E4736" + tail, "00-" + trace + "-00f067aa0ba902b7-0\n"}) {
+    CAPTURE(bad);
+    CHECK(TraceIdOf(bad).empty());
+  }
+  CHECK(TraceIdOf(std::nullopt).empty());
+}
+
 TEST_CASE("a caller gets its request id back") {
   Setup setup;
   setup.Start();

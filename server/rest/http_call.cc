@@ -10,9 +10,9 @@
 namespace counter::rest {
 namespace {
 
-std::string IdOf(const http::Request& request) {
-  const std::string* sent = request.Header(kRequestIdKey);
-  return RequestIdOf(sent == nullptr ? std::nullopt : std::optional<std::string>(*sent));
+std::optional<std::string> HeaderOf(const http::Request& request, absl::string_view name) {
+  const std::string* sent = request.Header(name);
+  return sent == nullptr ? std::nullopt : std::optional<std::string>(*sent);
 }
 
 bool IsDigits(absl::string_view text) {
@@ -24,7 +24,11 @@ bool IsDigits(absl::string_view text) {
 
 HttpCall::HttpCall(const Edge& edge, absl::string_view name, const http::Request& request,
                    absl::string_view timeout_header)
-    : edge_(edge), name_(name), arrived_(request.arrived), request_id_(IdOf(request)) {
+    : edge_(edge),
+      name_(name),
+      arrived_(request.arrived),
+      request_id_(RequestIdOf(HeaderOf(request, kRequestIdKey))),
+      trace_id_(TraceIdOf(HeaderOf(request, kTraceparentKey))) {
   admitted_ = SetLimits(request, timeout_header);
   if (admitted_.ok()) admitted_ = edge_.admission.Enter(limits_);
 }
@@ -48,7 +52,7 @@ absl::Status HttpCall::SetLimits(const http::Request& request, absl::string_view
 
 void HttpCall::Finish(http::Response& response, const absl::Status& status) {
   response.headers.emplace_back("X-Request-Id", request_id_);
-  LogEndedCall({name_, request_id_, status.code(), status.message(),
+  LogEndedCall({name_, request_id_, trace_id_, status.code(), status.message(),
                 Between(arrived_, edge_.clock.MonotonicNow())});
   if (admitted_.ok()) edge_.admission.Leave();
 }

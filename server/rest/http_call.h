@@ -55,6 +55,7 @@ class HttpCall {
   const absl::string_view name_;
   const MonotonicTime arrived_;
   const std::string request_id_;
+  const std::string trace_id_;
   CallLimits limits_;
   absl::Status admitted_;
 };

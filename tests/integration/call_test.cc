@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/health.h"
 #include "tests/integration/fixture.h"
+#include "tests/support/eventually.h"
 #include "tests/support/raw_http2.h"
 #include "tests/support/test_settings.h"
 
@@ -54,6 +55,20 @@ TEST_CASE("A call without a request id, or with one that is not allowed, gets on
     CHECK(id->second != bad);
     CHECK_FALSE(id->second.empty());
   }
+}
+
+TEST_CASE("The log of a call names the trace of the caller's traceparent") {
+  auto server = StartServer({{"LOG_LEVEL", "debug"}, {"LOG_FORMAT", "json"}});
+  const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const client::CallOptions call = {
+      .request_id = "checkout-7",
+      .traceparent = absl::StrCat("00-", trace, "-00f067aa0ba902b7-01")};
+  REQUIRE(ConnectTo(*server).Like(1, Post(1), call).ok());
+  // The line is what is promised here, so this case alone reads the log.
+  CHECK(Eventually(absl::Seconds(10), [&] {
+    return absl::StrContains(server->Log(),
+                             absl::StrCat("\"request_id\":\"checkout-7\",\"trace_id\":\"", trace));
+  }));
 }
 
 TEST_CASE("A call that arrives after its deadline reaches no store") {
