@@ -118,6 +118,19 @@ def make_calls(counterctl, server):
     rest("/v1/like", {"user_id": 0, "item_id": 1}, 400)
 
 
+def redis_refusals(folder):
+    """What Redis says of commands that the rights of deploy/redis/users.acl do not cover; empty if there were none."""
+    with open(os.path.join(folder, "redis.conf")) as settings:
+        port = re.search(r"^port (\d+)$", settings.read(), re.M).group(1)
+    with open(os.path.join(folder, "users.acl")) as users:
+        password = re.search(r">(\w+)", users.read()).group(1)
+    stats = subprocess.run(["redis-cli", "--user", "counter", "-p", port, "info", "everything"], check=True,
+                           env={"PATH": os.environ["PATH"], "REDISCLI_AUTH": password}, stdout=subprocess.PIPE,
+                           text=True, timeout=SECONDS_MAX).stdout
+    assert "cmdstat_evalsha" in stats or "cmdstat_eval" in stats, stats
+    return " ".join(re.findall(r"errorstat_NOPERM\S*|cmdstat_\S*rejected_calls=[1-9]\S*", stats))
+
+
 class Prometheus:
     def __init__(self, address):
         self._address = address
@@ -204,6 +217,11 @@ def run(folder, counterd, counterctl, deploy):
     for alert in prometheus.get("alerts")["alerts"]:
         if alert["state"] == "firing":
             faults.append("%s fires on a healthy stack: %s" % (alert["labels"]["alertname"], alert["annotations"]))
+    refused = redis_refusals(os.path.join(folder, "full", "redis"))
+    if refused:
+        faults.append("Redis refused what a server asked for: its rights lack something: " + refused)
+    if prometheus.finds('counter_cache_puts_total{result="lost"} > 0') or prometheus.finds("counter_redis_connected == 0"):
+        faults.append("Redis did not take what it was told")
     if prometheus.finds("counter_no_such_metric"):
         faults.append("Prometheus finds what there is not")
     print("%d selectors of %d expressions, %d faults" % (asked, len(expressions), len(faults)))
