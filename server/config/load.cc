@@ -145,7 +145,9 @@ class WholeCheck {
       : config_(config), given_(given), faults_(faults) {}
 
   void Run() {
-    if (const auto problem = FolderProblem(config_.data_dir)) {
+    // With a database nothing is kept there: a container may have no folder that can be written.
+    if (const auto problem = FolderProblem(config_.data_dir);
+        problem.has_value() && !config_.database_url.has_value()) {
       Add("DATA_DIR", *problem, "a folder that exists or can be made");
     }
     if (config_.recent_likes_fresh > config_.recent_likes_ttl) {

@@ -170,6 +170,14 @@ TEST_CASE("a data folder that cannot be made is refused at once, and none is mad
   CHECK_FALSE(std::ifstream(dir + "/new").good());
 }
 
+TEST_CASE("beside a database the data folder does not matter") {
+  ConfigSources sources;
+  sources.flags = {{"DATA_DIR", WriteFile("beside_a_database", "") + "/below"}};
+  CHECK(Faults(sources).size() == 1);
+  sources.flags.emplace_back("DATABASE_URL", "postgresql://counter@db.example/counter");
+  CHECK(Faults(sources).empty());
+}
+
 TEST_CASE("a file that is not there is a fault beside the others") {
   ConfigSources sources;
   sources.flags = {{"CONFIG_FILE", "/none/such"}};
