@@ -41,6 +41,9 @@ struct LikeFact {
 struct UserFacts {
   UserId user;
   std::vector<LikeFact> facts;
+  // Told by a write, not by a read of the store. Nobody may ever ask for this user: a like is then
+  // noted only if something is known of the user already. Reads make the set, as an unlike does.
+  bool of_write = false;
 };
 
 class RecentLikes {

@@ -246,7 +246,7 @@ Task<> CounterService::TellCaches(const std::vector<Mutation>& mutations,
   for (auto& [item, put] : newest) puts.push_back(put);
   std::vector<UserFacts> users;
   users.reserve(facts.size());
-  for (auto& [user, user_facts] : facts) users.push_back({user, std::move(user_facts)});
+  for (auto& [user, user_facts] : facts) users.push_back({user, std::move(user_facts), true});
   // A cache that did not take it stays behind for its bound at most; the write is no less durable.
   Task<> tell_both =
       Both(parts_.count_cache.Put(std::move(puts)), parts_.recent_likes.Record(std::move(users)));

@@ -280,8 +280,9 @@ void Counterd::SendCallersAway(absl::Duration budget) {
 }
 
 int Serve(const LoadedConfig& loaded) {
-  // Debian's Abseil, which gRPC locks with too, keeps a graph of which lock was held when which was taken,
-  // and aborts on a cycle: up to a twentieth of the CPU of a busy server. Tests keep it, serving does not.
+  // Debian's Abseil, which gRPC locks with too, keeps a graph of which lock was held when which was
+  // taken, and aborts on a cycle: up to a twentieth of the CPU of a busy server. Tests keep it,
+  // serving does not.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Termination termination;
   const Config& config = loaded.config;

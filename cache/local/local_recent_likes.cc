@@ -74,20 +74,27 @@ Task<std::vector<std::optional<absl::Time>>> LocalRecentLikes::Find(UserId user,
 }
 
 Task<bool> LocalRecentLikes::Record(std::vector<UserFacts> users) {
-  for (const UserFacts& one : users) RecordAll(one.user, one.facts);
+  for (const UserFacts& one : users) RecordAll(one);
   co_return true;
 }
 
-void LocalRecentLikes::RecordAll(UserId user, const std::vector<LikeFact>& facts) {
+void LocalRecentLikes::RecordAll(const UserFacts& told) {
   const MonotonicTime now = clock_.MonotonicNow();
   const absl::Time wall_now = clock_.WallNow();
-  Shard& shard = ShardFor(user);
+  Shard& shard = ShardFor(told.user);
   MutexLock lock(shard.mutex);
-  UserLikes* standing = shard.Standing(user, now);
-  UserLikes& likes = standing != nullptr ? *standing : shard.users.FindOrMake(user);
+  UserLikes* standing = shard.Standing(told.user, now);
+  // Of an unknown user a write tells something with its first unlike.
+  auto first = told.facts.begin();
+  if (standing == nullptr && told.of_write) {
+    first = std::find_if(first, told.facts.end(), [](const LikeFact& fact) { return !fact.liked; });
+  }
+  if (first == told.facts.end()) return;
+  UserLikes& likes = standing != nullptr ? *standing : shard.users.FindOrMake(told.user);
 
   const size_t before = likes.set.size();
-  for (LikeFact fact : facts) {
+  for (; first != told.facts.end(); ++first) {
+    LikeFact fact = *first;
     // What is verified in the future was verified by a clock that is ahead: now is the latest that
     // it can have been.
     fact.verified_at = std::min(fact.verified_at, wall_now);
@@ -100,7 +107,7 @@ void LocalRecentLikes::RecordAll(UserId user, const std::vector<LikeFact>& facts
   shard.facts += likes.set.size();
   shard.facts -= before;
 
-  if (likes.set.empty()) shard.users.Erase(user);
+  if (likes.set.empty()) shard.users.Erase(told.user);
   while (shard.facts > shard.facts_max) {
     const auto& oldest = shard.users.Oldest();
     shard.evictions += static_cast<int64_t>(oldest.value.set.size());

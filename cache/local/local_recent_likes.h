@@ -56,7 +56,7 @@ class LocalRecentLikes final : public RecentLikes {
   struct Shard;
 
   Shard& ShardFor(UserId user) const;
-  void RecordAll(UserId user, const std::vector<LikeFact>& facts);
+  void RecordAll(const UserFacts& told);
 
   const Clock& clock_;
   const LocalRecentLikesOptions options_;

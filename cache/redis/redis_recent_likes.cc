@@ -99,6 +99,7 @@ std::vector<ScriptCall> RedisRecentLikes::CallsOf(const std::vector<UserFacts>& 
         count_at = args.size();
         count = 0;
         args.emplace_back();
+        args.emplace_back(one.of_write ? "w" : "r");
       }
       args.push_back(keys_.ItemName(fact.item));
       args.emplace_back(fact.liked ? "1" : "0");

@@ -70,16 +70,18 @@ return effects
 // allow-oom: a record that holds an unlike must be able to end a like. The set is bounded.
 //
 // KEYS, three a user: likes, unlikes, versions. ARGV: now in us, life of a set in ms, life of a
-// trace in us, likes at most, traces at most; then for each user how many facts, and four a fact:
-// member, liked (1 or 0), version, verified in us. Returns how many facts were taken.
+// trace in us, likes at most, traces at most; then for each user how many facts, who tells them (r:
+// a read, w: a write), and four a fact: member, liked (1 or 0), version, verified in us. Returns
+// how many facts were taken.
 //
 // A field of versions is version@verified of a like, version@verified@made of a trace. The field ''
 // is refused@renewed: likes verified up to the former are refused, because a trace that would have
 // refused them had to go; at the latter the life of versions was begun anew, which is done now and
 // then only. Without it what is there is not whole (Redis evicts keys one by one) and goes.
 //
-// Most records are one new like of a user who has few: five short calls, no table and no closure of
-// ours, and no trimming while there is too little to trim.
+// Most records are one new like: of a user of whom nothing is known one short call; of one who has
+// few likes five, no table and no closure of ours, and no trimming while there is too little to
+// trim.
 constexpr char kRecordLikes[] = R"lua(#!lua flags=allow-oom
 local call, match, find = redis.call, string.match, string.find
 local life, trace_life = ARGV[2], tonumber(ARGV[3])
@@ -92,7 +94,8 @@ local now = tonumber(now_text)
 local taken, at = 0, 6
 for key = 1, #KEYS, 3 do
   local likes, unlikes, versions = KEYS[key], KEYS[key + 1], KEYS[key + 2]
-  local facts = tonumber(ARGV[at])
+  local facts, of_write = tonumber(ARGV[at]), ARGV[at + 1] == 'w'
+  at = at + 1
   local found
   if facts == 1 then
     found = redis.pcall('HMGET', versions, '', ARGV[at + 1])
@@ -104,7 +107,7 @@ for key = 1, #KEYS, 3 do
   local refused_text, renewed
   if found[1] then refused_text, renewed = match(found[1], '^(%d+)@(%d+)$') end
   local refused_up_to = tonumber(refused_text or 0)
-  if not renewed then call('DEL', likes, unlikes, versions) end
+  local is_known = renewed ~= nil
   local before = {}
   local changed, unliked = false, false
   for i = 1, facts do
@@ -112,7 +115,12 @@ for key = 1, #KEYS, 3 do
     local member, liked, version, verified_text = ARGV[a], ARGV[a + 1] == '1', ARGV[a + 2], ARGV[a + 3]
     if tonumber(verified_text) > now then verified_text = now_text end
     local verified = tonumber(verified_text)
-    local refused = liked and (now - verified >= trace_life or verified <= refused_up_to)
+    if not is_known and not (liked and of_write) then
+      call('DEL', likes, unlikes, versions)
+      is_known = true
+    end
+    local refused = not is_known or
+        liked and (now - verified >= trace_life or verified <= refused_up_to)
     local state = before[member]
     if state == nil then state = renewed and found[i + 1] or '' end
     if not refused and state ~= '' then

@@ -92,6 +92,7 @@ Task<bool> CacheUpkeep::PutOwed() {
     owed_.clear();
   }
   if (owed.empty()) co_return true;
+  std::sort(owed.begin(), owed.end());  // So that a simulation can be replayed.
   const auto count = static_cast<int64_t>(owed.size());
   Task<bool> put = PutFromStore(owed);
   const bool done = co_await std::move(put);

@@ -23,11 +23,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -109,7 +109,7 @@ class CacheUpkeep final : public CountCache, public OutboxListener {
   mutable Mutex mutex_;
   CondVar wake_;
   OutboxMatch match_ ABSL_GUARDED_BY(mutex_);
-  std::set<Item> owed_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<Item> owed_ ABSL_GUARDED_BY(mutex_);
   CacheUpkeepStats stats_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -97,7 +97,7 @@ struct Form {
   std::string name;
   const Script* script = nullptr;
   int64_t likes_a_call = 1;
-  bool says_count = true;  // The former script was told of one user and not how many facts.
+  bool says_count = true;  // The former script was not told how many facts, nor by whom.
   bool is_put = false;
   int64_t users = 0;  // Likes go around so many users.
 };
@@ -123,7 +123,7 @@ ScriptCall CallOf(const Form& form, int64_t first) {
     call.keys.push_back(Keys::RecentLikes(user));
     call.keys.push_back(Keys::RecentUnlikes(user));
     call.keys.push_back(Keys::RecentVersions(user));
-    if (form.says_count) call.args.emplace_back("1");
+    if (form.says_count) call.args.insert(call.args.end(), {"1", "r"});
     call.args.push_back(keys.ItemName(item));
     call.args.emplace_back("1");
     call.args.push_back(absl::StrCat(now_us));

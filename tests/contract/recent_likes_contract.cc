@@ -271,6 +271,36 @@ TEST_CASE("recent likes: an evicted user is unknown") {
   CHECK_FALSE(fixture.Likes());
 }
 
+TEST_CASE("recent likes: a like of a write makes no set of a user of whom nothing is known") {
+  Fixture fixture;
+  const auto write = [&](std::vector<LikeFact> facts) {
+    CHECK(BlockingWait(fixture.under_test->likes().Record({{kUser, std::move(facts), true}})));
+  };
+  write({{kItem, true, 10, fixture.Now()}});
+  CHECK_FALSE(fixture.Likes());
+  SECTION("after a read it adds to the set") {
+    fixture.Record({{PostOf(1), true, 5, fixture.Now()}});
+    write({{kItem, true, 10, fixture.Now()}});
+    CHECK(fixture.Likes());
+    CHECK(fixture.Likes(PostOf(1)));
+  }
+  SECTION("D5, D6: its unlike leaves a trace even so") {
+    write({{kItem, false, 11, fixture.Now()}});
+    fixture.Like(10);
+    CHECK_FALSE(fixture.Likes());
+    write({{kItem, true, 12, fixture.Now()}});
+    CHECK(fixture.Likes());
+  }
+  SECTION("of likes and unlikes in one write the first unlike begins the set") {
+    write({{PostOf(1), true, 20, fixture.Now()},
+           {kItem, false, 21, fixture.Now()},
+           {PostOf(2), true, 22, fixture.Now()}});
+    CHECK_FALSE(fixture.Likes(PostOf(1)));
+    CHECK_FALSE(fixture.Likes());
+    CHECK(fixture.Likes(PostOf(2)));
+  }
+}
+
 // ---- Any order ---------------------------------------------------------------------------------
 
 TEST_CASE("recent likes: D5, D6: facts in any order never show a like that has ended") {

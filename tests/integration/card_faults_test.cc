@@ -158,6 +158,7 @@ TEST_CASE(
   const Client client = ConnectTo(*server);
   constexpr int64_t kKept = 1000;
   REQUIRE(client.Like(1, Post(1)).ok());
+  REQUIRE(client.HasLiked(1, {Post(1)}).ok());  // The set begins with a read that finds a like.
   std::vector<Mutation> mutations;
   std::vector<Item> newer;
   for (int64_t id = 2; id <= 1 + kKept; ++id) {

@@ -110,7 +110,7 @@ TEST_CASE("K25: a like that a reader read before an unlike and tells Redis after
   LateReader late(stack);
   UntilItHappened([&](int64_t post) {
     REQUIRE(stack.client(0).Like(1, Post(post)).ok());
-    REQUIRE(stack.redis().Command({"DEL", "recent_likes:{1}"}) == "1");
+    stack.redis().Command({"DEL", "recent_likes:{1}"});  // It would answer the reader.
     const client::HasLikedReply old = ReadAcross(
         late, [&] { return late.client().HasLiked(1, {Post(post)}); },
         [&] { REQUIRE(stack.client(0).Unlike(1, Post(post)).ok()); });

@@ -289,7 +289,7 @@ TEST_CASE("redis recent likes: facts of many users are one script call, of very 
   Fixture fixture;
   const absl::Time now = fixture.clock.WallNow();
   const auto facts_of = [&](int64_t user, int64_t count) {
-    UserFacts facts{UserId{user}, {}};
+    UserFacts facts{UserId{user}, {}, user == 2};
     for (int64_t id = 1; id <= count; ++id)
       facts.facts.push_back({{ItemType{1}, id}, id % 2 == 0, 7, now});
     return facts;
@@ -298,7 +298,7 @@ TEST_CASE("redis recent likes: facts of many users are one script call, of very 
   const auto commands = fixture.channel.Commands();
   REQUIRE(commands.size() == 2);
   const std::string us = std::to_string(absl::ToUnixMicros(now));
-  const std::vector<std::string> begin(commands[0].begin() + 2, commands[0].begin() + 31);
+  const std::vector<std::string> begin(commands[0].begin() + 2, commands[0].begin() + 33);
   CHECK(begin == std::vector<std::string>{"9",
                                           "recent_likes:{1}",
                                           "recent_likes:{1}:unlikes",
@@ -315,11 +315,13 @@ TEST_CASE("redis recent likes: facts of many users are one script call, of very 
                                           "1000",
                                           "1000",
                                           "1",
+                                          "r",
                                           "post:1",
                                           "0",
                                           "7",
                                           us,
                                           "2",
+                                          "w",
                                           "post:1",
                                           "0",
                                           "7",
@@ -328,10 +330,10 @@ TEST_CASE("redis recent likes: facts of many users are one script call, of very 
                                           "1",
                                           "7",
                                           us});
-  CHECK(commands[0].size() == 3 + 9 + 5 + 3 + 100 * 4);
-  CHECK(commands[0][31] == "97");
+  CHECK(commands[0].size() == 3 + 9 + 5 + 3 * 2 + 100 * 4);
+  CHECK(commands[0][33] == "97");
   CHECK(commands[1][2] == "3");
-  CHECK(commands[1].size() == 3 + 3 + 5 + 1 + 53 * 4);
+  CHECK(commands[1].size() == 3 + 3 + 5 + 2 + 53 * 4);
   SECTION("acknowledged when all of them were") {
     fixture.channel.Reply({{Integer(100), Integer(0)}});
     REQUIRE(record.ended());

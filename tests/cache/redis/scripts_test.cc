@@ -185,16 +185,20 @@ class PureUser {
  public:
   explicit PureUser(const RecentSetBounds& bounds) : bounds_(bounds) {}
 
-  int64_t Record(const std::vector<LikeFact>& facts, int64_t now_us) {
+  int64_t Record(const std::vector<LikeFact>& facts, bool of_write, int64_t now_us) {
     int64_t taken = 0;
     const MonotonicTime now = At(now_us);
     (void)set_.Trim(now, bounds_);  // Traces that have ended by now refuse nothing.
     for (LikeFact fact : facts) {
+      if (!is_known_ && of_write && fact.liked) continue;
       fact.verified_at = std::min(fact.verified_at, absl::FromUnixMicros(now_us));
       const MonotonicTime verified = At(absl::ToUnixMicros(fact.verified_at));
       const bool refused =
           fact.liked && (verified <= refused_up_to_ || IsTooLate(verified, now, bounds_));
-      if (!refused && set_.Record(fact, verified, now)) ++taken;
+      if (!refused && set_.Record(fact, verified, now)) {
+        ++taken;
+        is_known_ = true;
+      }
     }
     if (auto forgotten = set_.Trim(now, bounds_)) {
       refused_up_to_ = std::max(refused_up_to_, *forgotten);
@@ -212,6 +216,7 @@ class PureUser {
 
   const RecentSetBounds bounds_;
   RecentSet set_;
+  bool is_known_ = false;
   MonotonicTime refused_up_to_ = MonotonicTime::min();
 };
 
@@ -236,7 +241,9 @@ TEST_CASE("script record likes: it takes, orders and trims as the pure set does"
       std::vector<LikeFact> facts;
       ScriptCall call{kUserKeys, {absl::StrCat(now_us), "60000", "60000000", "5", "3"}};
       const uint64_t facts_count = 1 + random() % 4;
+      const bool of_write = random() % 2 == 0;
       call.args.push_back(absl::StrCat(facts_count));
+      call.args.emplace_back(of_write ? "w" : "r");
       for (uint64_t i = facts_count; i > 0; --i) {
         // Late ones, and some from the future.
         const auto age = static_cast<int64_t>(random() % 70'000'000) - 2'000'000;
@@ -249,7 +256,7 @@ TEST_CASE("script record likes: it takes, orders and trims as the pure set does"
         call.args.push_back(absl::StrCat(facts.back().item_version));
         call.args.push_back(absl::StrCat(now_us - age));
       }
-      const int64_t taken = pure.Record(facts, now_us);
+      const int64_t taken = pure.Record(facts, of_write, now_us);
       const Reply reply = Call(redis, RecordLikesScript(), {call})[0];
       INFO("seed " << TestSeed() << ", run " << run << ", step " << step << " " << reply.text);
       REQUIRE(reply.integer == taken);
@@ -277,7 +284,7 @@ TEST_CASE(
   LiveRedis redis;
   const int64_t now_us = RedisMicros(redis);
   for (int64_t round = 0; round < 30; ++round) {
-    ScriptCall call{kUserKeys, {absl::StrCat(now_us), "60000", "60000000", "20", "20", "20"}};
+    ScriptCall call{kUserKeys, {absl::StrCat(now_us), "60000", "60000000", "20", "20", "20", "w"}};
     for (int64_t i = 0; i < 20; ++i) {
       call.args.push_back(absl::StrCat("post:", round * 20 + i));
       call.args.emplace_back(i % 2 == 0 ? "1" : "0");
@@ -298,8 +305,8 @@ TEST_CASE("script record likes: a delayed call goes by Redis's clock, not by whe
   const int64_t now_us = RedisMicros(redis);
   const int64_t sent_us = now_us - 61'000'000;
   const ScriptCall late{kUserKeys,
-                        {absl::StrCat(sent_us), "60000", "60000000", "20", "20", "1", "post:1", "1",
-                         "7", absl::StrCat(sent_us)}};
+                        {absl::StrCat(sent_us), "60000", "60000000", "20", "20", "1", "r", "post:1",
+                         "1", "7", absl::StrCat(sent_us)}};
   CHECK(Call(redis, RecordLikesScript(), {late})[0].integer == 0);
 }
 
