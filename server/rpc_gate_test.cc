@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "server/admission.h"
 #include "server/rpc/testing/echo_server.h"
@@ -96,10 +97,12 @@ TEST_CASE("the trace of a well-formed traceparent is known, and of no other") {
   CHECK(TraceIdOf("01-" + trace + tail) == trace);
   CHECK(TraceIdOf("01-" + trace + tail + "-more") == trace);
   for (const std::string& bad :
-       {std::string(), "00-" + trace, "00-" + trace + tail + "-more", "ff-" + trace + tail,
-        "01-" + trace + tail + "more", "0x-" + trace + tail, "00-" + std::string(32, '0') + tail,
-        "00-" + trace + "-0000000000000000-01", "00_" + trace + tail,
-        "00-4BF92F3577B34DA6A3CE929D0E0E4736" + tail, "00-" + trace + "-00f067aa0ba902b7-0\n"}) {
+       {std::string(), absl::StrCat("00-", trace), absl::StrCat("00-", trace, tail, "-more"),
+        absl::StrCat("ff-", trace, tail), absl::StrCat("01-", trace, tail, "more"),
+        absl::StrCat("0x-", trace, tail), absl::StrCat("00-", std::string(32, '0'), tail),
+        absl::StrCat("00-", trace, "-0000000000000000-01"), absl::StrCat("00_", trace, tail),
+        absl::StrCat("00-4BF92F3577B34DA6A3CE929D0E0E4736", tail),
+        absl::StrCat("00-", trace, "-00f067aa0ba902b7-0\n")}) {
     CAPTURE(bad);
     CHECK(TraceIdOf(bad).empty());
   }

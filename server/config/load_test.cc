@@ -7,14 +7,21 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/config/setting.h"
 
 namespace counter {
 namespace {
 
+std::string TestDir() {
+  const char* dir = std::getenv("TEST_TMPDIR");
+  REQUIRE(dir != nullptr);
+  return dir;
+}
+
 std::string WriteFile(absl::string_view name, absl::string_view text) {
-  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/" + std::string(name);
+  std::string path = TestDir() + "/" + std::string(name);
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
@@ -115,15 +122,15 @@ TEST_CASE("all faults of all sources come at once, each with setting, value, sou
       "file " + file + " line 5: DRAIN_SECONDS was set in line 4 already",
       "file " + file + " line 6: CONFIG_FILE cannot be set in the file itself",
       "file " + file + " line 7: unknown setting \"path\"",
-      "GRPC_LISTEN = \"50051\" (environment): it has no port; expected HOST:PORT, such as "
-      "127.0.0.1:50051, 0.0.0.0:50051 or [::1]:50051",
+      absl::StrCat("GRPC_LISTEN = \"50051\" (environment): it has no port; expected HOST:PORT, ",
+                   "such as 127.0.0.1:50051, 0.0.0.0:50051 or [::1]:50051"),
       "WRITE_QUEUE_MAX = \"1e6\" (file " + file +
           " line 1): it is not a whole number in digits; expected a whole number of mutations from "
           "1000 to 10000000",
-      "RPC_QUEUES = \"65\" (flag --rpc-queues): it is too large; expected a whole number of queues "
-      "from 1 to 64",
-      "LOG_LEVEL = \"loud\" (environment): it is none of them; expected debug, info, warning or "
-      "error",
+      absl::StrCat("RPC_QUEUES = \"65\" (flag --rpc-queues): it is too large; expected a whole ",
+                   "number of queues from 1 to 64"),
+      absl::StrCat("LOG_LEVEL = \"loud\" (environment): it is none of them; expected debug, info, ",
+                   "warning or error"),
   };
   CHECK(faults == expected);
 }
@@ -152,7 +159,7 @@ TEST_CASE("rules over several settings are checked, also beside other faults") {
 
 TEST_CASE("a data folder that cannot be made is refused at once, and none is made") {
   const std::string file = WriteFile("in_the_way", "");
-  const std::string dir = std::getenv("TEST_TMPDIR");
+  const std::string dir = TestDir();
   ConfigSources sources;
   for (const std::string& bad : {std::string(), file, file + "/below", file + "/a/b",
                                  dir + "/" + std::string(300, 'x') + "/y"}) {

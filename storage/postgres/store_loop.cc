@@ -107,8 +107,7 @@ void StoreLoop::Stop() {
 
 void StoreLoop::Apply(std::vector<Mutation> mutations, CallLimits limits,
                       Resumer<OpenCalls::Results> resume) {
-  OpenCalls::Call& call =
-      calls_.Add(static_cast<int>(mutations.size()), std::move(limits), std::move(resume));
+  OpenCalls::Call& call = calls_.Add(static_cast<int>(mutations.size()), std::move(limits), resume);
   std::vector<EndedMutation> refused;
   for (size_t i = 0; i < mutations.size(); ++i) {
     const Ticket ticket = {&call, static_cast<int>(i)};

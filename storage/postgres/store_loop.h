@@ -51,7 +51,8 @@ class StoreLoop final : public Lane::Host {
   enum class ErrandKind { kAudit, kOutbox };
 
   explicit StoreLoop(StoreOptions options, const DatabaseUrl& url);
-  ~StoreLoop() override { Stop(); }
+  // What could throw in it is a lock or a join, and then there is no going on.
+  ~StoreLoop() override { Stop(); }  // NOLINT(bugprone-exception-escape)
 
   // Starts the thread, and waits for the first connections as long as the options say. An error if
   // the database is not fit and will not be until somebody changes something.

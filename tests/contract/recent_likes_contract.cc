@@ -27,7 +27,8 @@ struct Fixture {
 
   absl::Time Now() { return under_test->Now(); }
   void Record(std::vector<LikeFact> facts, UserId user = kUser) {
-    CHECK(BlockingWait(under_test->likes().Record({{user, std::move(facts)}})));
+    const bool acknowledged = BlockingWait(under_test->likes().Record({{user, std::move(facts)}}));
+    CHECK(acknowledged);
   }
   void Like(int64_t version, std::optional<absl::Time> verified_at = std::nullopt) {
     Record({{kItem, true, version, verified_at.value_or(Now())}});
@@ -274,7 +275,9 @@ TEST_CASE("recent likes: an evicted user is unknown") {
 TEST_CASE("recent likes: a like of a write makes no set of a user of whom nothing is known") {
   Fixture fixture;
   const auto write = [&](std::vector<LikeFact> facts) {
-    CHECK(BlockingWait(fixture.under_test->likes().Record({{kUser, std::move(facts), true}})));
+    const bool acknowledged =
+        BlockingWait(fixture.under_test->likes().Record({{kUser, std::move(facts), true}}));
+    CHECK(acknowledged);
   };
   write({{kItem, true, 10, fixture.Now()}});
   CHECK_FALSE(fixture.Likes());

@@ -19,7 +19,6 @@ namespace {
 
 using Stub = v1::CounterService::Stub;
 using client::Error;
-using client::ErrorKind;
 
 constexpr char kLikePath[] = "/counter.v1.CounterService/Like";
 

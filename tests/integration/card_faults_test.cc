@@ -15,8 +15,6 @@
 namespace counter::testing {
 namespace {
 
-using client::Action;
-using client::Consistency;
 using client::Item;
 using client::Mutation;
 using client::Source;

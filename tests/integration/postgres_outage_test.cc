@@ -127,7 +127,7 @@ class Doorkeeper {
 };
 
 // A server's connections: two lanes, the reads, the outbox.
-constexpr int kLinks = 4;
+constexpr size_t kLinks = 4;
 
 // Each link waits 50 ms, then twice as long, up to a second, of which it may leave off up to half.
 size_t MostAttempts(absl::Duration outage) {

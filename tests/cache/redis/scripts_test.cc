@@ -354,7 +354,7 @@ TEST_CASE("script reserve likes: it grants as the pure window does, and heals da
       REQUIRE(reply.is_array());
       REQUIRE(reply.elements.size() == 3 * kUsers + 1);
       ScriptCall give_back{keys, {}};
-      for (int i = 0; i < kUsers; ++i) {
+      for (size_t i = 0; i < kUsers; ++i) {
         REQUIRE(reply.elements[3 * i].integer == granted[i]);
         REQUIRE(reply.elements[3 * i + 1].integer == windows[i].used);
         const bool right_window = random() % 3 != 0;
