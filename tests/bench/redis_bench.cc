@@ -205,6 +205,7 @@ int Run(int64_t likes, int rounds) {
 }  // namespace
 }  // namespace counter::redis
 
+// NOLINTNEXTLINE(bugprone-exception-escape): options that contradict each other end the process.
 int main(int argc, char** argv) {
   CLI::App app("What the scripts of the cache cost Redis.");
   int64_t likes = 20'000;
