@@ -1,6 +1,7 @@
 #include "server/consistency_token.h"
 
 #include "absl/strings/escaping.h"
+#include "server/token_bytes.h"
 
 namespace counter {
 namespace {
@@ -11,23 +12,7 @@ constexpr char kFormat = 1;
 constexpr size_t kFixedBytes = 1 + 2 + 8 + 8 + 4;
 constexpr size_t kTimelineBytesMax = 64;
 
-void AppendNumber(std::string& out, uint64_t number, int bytes) {
-  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(number >> (8 * i)));
-}
-
-uint64_t ReadNumber(absl::string_view in, int bytes) {
-  uint64_t number = 0;
-  for (int i = 0; i < bytes; ++i) {
-    number |= static_cast<uint64_t>(static_cast<unsigned char>(in[i])) << (8 * i);
-  }
-  return number;
-}
-
-uint32_t Checksum(absl::string_view bytes) {
-  uint64_t sum = 0;
-  for (char byte : bytes) sum = Mix64(sum ^ static_cast<unsigned char>(byte));
-  return static_cast<uint32_t>(sum);
-}
+uint32_t Checksum(absl::string_view bytes) { return static_cast<uint32_t>(CheckSum(0, bytes)); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "server/page_token.h"
 
 #include "absl/strings/escaping.h"
+#include "server/token_bytes.h"
 
 namespace counter {
 namespace {
@@ -15,25 +16,7 @@ constexpr size_t kCheckBytes = 8;
 constexpr uint64_t kLikes = 1;
 constexpr uint64_t kLikers = 2;
 
-void AppendNumber(std::string& out, uint64_t number, size_t bytes) {
-  for (size_t i = 0; i < bytes; ++i) out.push_back(static_cast<char>(number >> (8 * i)));
-}
-
-uint64_t ReadNumber(absl::string_view in, size_t bytes) {
-  uint64_t number = 0;
-  for (size_t i = 0; i < bytes; ++i) {
-    number |= static_cast<uint64_t>(static_cast<unsigned char>(in[i])) << (8 * i);
-  }
-  return number;
-}
-
 uint64_t Chain(uint64_t hash, uint64_t next) { return Mix64(hash ^ next); }
-
-uint64_t CheckOf(ListName list, absl::string_view position) {
-  uint64_t check = list.hash;
-  for (const char byte : position) check = Chain(check, static_cast<unsigned char>(byte));
-  return check;
-}
 
 }  // namespace
 
@@ -55,7 +38,7 @@ std::string EncodePageToken(ListName list, const PagePosition& position) {
   AppendNumber(bytes, static_cast<uint64_t>(position.liked_at), 8);
   AppendNumber(bytes, static_cast<uint16_t>(position.type.value), 2);
   AppendNumber(bytes, static_cast<uint64_t>(position.id), 8);
-  AppendNumber(bytes, CheckOf(list, bytes), kCheckBytes);
+  AppendNumber(bytes, CheckSum(list.hash, bytes), kCheckBytes);
   return absl::WebSafeBase64Escape(bytes);
 }
 
