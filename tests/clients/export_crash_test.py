@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An export survives kill -9 of the tool and of the server, has each like once, and what it wrote can be imported.
 
-2,000 likes of 20 users, 500,000 of 200 if COUNTER_TEST_LONG is 1. Arguments: counterd, counterctl. COUNTER_TEST_SEED
+20,000 likes of 2,000 users, 500,000 of 200 if COUNTER_TEST_LONG is 1. Arguments: counterd, counterctl. COUNTER_TEST_SEED
 replays.
 """
 import json
@@ -24,12 +24,27 @@ def likes_of(path):
         return [tuple(line.strip().split(",")) for line in lines]
 
 
+def recorded(path):
+    """How many bytes of the file the tool has recorded as done; None if it has no record."""
+    try:
+        with open(path + ".progress") as record:
+            return json.load(record)["output_bytes"]
+    except OSError:
+        return None
+
+
+def is_ahead(path):
+    """Whether more stands in the file than is recorded: what a run after a kill has to cut off."""
+    done = recorded(path)
+    return done is not None and os.path.getsize(path) > done
+
+
 def main():
     counterd, counterctl = (os.path.abspath(path) for path in sys.argv[1:3])
     seed = int(os.environ.get("COUNTER_TEST_SEED") or random.randrange(1 << 30))
     print("COUNTER_TEST_SEED=%d" % seed)
     random.seed(seed)
-    users, likes = (200, 500000) if os.environ.get("COUNTER_TEST_LONG") == "1" else (20, 2000)
+    users, likes = (200, 500000) if os.environ.get("COUNTER_TEST_LONG") == "1" else (2000, 20000)
     wanted = {(str(random.randrange(1, users + 1)), random.choice(("post", "reel")), str(random.randrange(1, likes)))
               for _ in range(likes)}
     with tempfile.TemporaryDirectory() as folder:
@@ -48,17 +63,22 @@ def main():
         # The tool is killed when it is somewhere in the middle, the server under the next run of it.
         for _ in range(KILLS_MAX):
             running = subprocess.Popen(export, stdout=subprocess.DEVNULL)
-            wait_for("an export", lambda: os.path.exists(target + ".progress") or running.poll() is not None)
+            wait_for("an export", lambda: is_ahead(target) or running.poll() is not None)
             running.kill()
             if running.wait() != 0:
                 break
             os.remove(target)  # It was over before.
         else:
             sys.exit("no export could be killed before it was over")
+        if not is_ahead(target):
+            sys.exit("the kill left nothing to cut off")
+        before = recorded(target)
         running = subprocess.Popen(export, stdout=subprocess.DEVNULL)
-        time.sleep(0.02)
+        wait_for("more progress", lambda: recorded(target) != before)
+        if running.poll() is not None:
+            sys.exit("the export was over before the server could be killed")
         server.kill()
-        time.sleep(0.3)
+        time.sleep(0.3)  # How long the server is away.
         server.start()
         status = running.wait()
         if status != 0:
