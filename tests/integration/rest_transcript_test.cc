@@ -33,7 +33,7 @@ std::vector<Exchange> ReadTranscript() {
     if (line[0] == '>') {
       const std::vector<std::string> words = absl::StrSplit(line, absl::MaxSplits(' ', 3));
       REQUIRE(words.size() >= 3);
-      exchanges.push_back({words[1], words[2], words.size() == 4 ? words[3] : ""});
+      exchanges.push_back({words[1], words[2], words.size() == 4 ? words[3] : "", 0, ""});
     } else {
       const std::vector<std::string> words = absl::StrSplit(line, absl::MaxSplits(' ', 2));
       REQUIRE(words.size() == 3);
