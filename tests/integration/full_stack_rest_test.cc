@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "tests/integration/full_stack.h"
+#include "tests/integration/hostile_types.h"
 #include "tests/integration/rest_calls.h"
 #include "tests/support/eventually.h"
 #include "tests/support/http_client.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/integration/fixture.h"
+#include "tests/integration/hostile_types.h"
 
 namespace counter::testing {
 namespace {
@@ -15,30 +16,11 @@ using client::Error;
 using client::ErrorKind;
 using client::Item;
 
-// Texts that joined, split, formatted or quoted carelessly become something else.
-std::vector<std::string> HostileTypes() {
-  return {"a:b",
-          "a",  // Of the allowed characters, but not configured.
-          "x y",
-          "%s%n%b",
-          "post\r\nFLUSHALL\r\n",
-          "post\r\n*1\r\n$8\r\nFLUSHALL\r\n",
-          "{a}",
-          "",
-          "POST",
-          "post ",
-          " post",
-          std::string("post\0", 5),
-          "p\xc3\xb6st",
-          "../post",
-          "post'; DROP TABLE user_likes; --",
-          "1post",
-          "_post",
-          std::string(32, 'a'),
-          std::string(33, 'a'),
-          std::string(64, 'a'),
-          std::string(65, 'a'),
-          std::string(100'000, 'a')};
+// REST cannot take the last one: a query is a line of the header.
+std::vector<std::string> HostileTypesOverGrpc() {
+  std::vector<std::string> types = HostileTypes();
+  types.push_back(std::string(100'000, 'a'));
+  return types;
 }
 
 bool Names(const Error& error, const std::string& field) {
@@ -63,7 +45,7 @@ TEST_CASE("A hostile item type is refused by every method, naming the field") {
   auto server = StartServer();
   const Client client = ConnectTo(*server);
   REQUIRE(client.Like(1, Post(1)).ok());
-  for (const std::string& type : HostileTypes()) {
+  for (const std::string& type : HostileTypesOverGrpc()) {
     CAPTURE(type.substr(0, 40), type.size());
     const Item hostile = {type, 1};
     RequireRefusal(client.Like(1, hostile).error(), "item.item_type");

@@ -64,25 +64,6 @@ Fields FieldsOf(const HttpClient::Answer& answer) {
   return fields;
 }
 
-std::vector<std::string> HostileTypes() {
-  return {"a:b",
-          "a",
-          "x y",
-          "%s%n%b",
-          "post\r\nFLUSHALL\r\n",
-          "post\r\n*1\r\n$8\r\nFLUSHALL\r\n",
-          "{a}",
-          "",
-          "POST",
-          "post ",
-          std::string("post\0", 5),
-          "p\xc3\xb6st",
-          "../post",
-          "post'; DROP TABLE user_likes; --",
-          std::string(64, 'a'),
-          std::string(65, 'a')};
-}
-
 void RequireRefusedEverywhere(HttpClient& client, const std::string& type) {
   CAPTURE(type);
   const json::string text(type);

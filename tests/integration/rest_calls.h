@@ -35,10 +35,6 @@ std::string ReasonOf(const HttpClient::Answer& answer);
 using Fields = std::set<std::string>;
 Fields FieldsOf(const HttpClient::Answer& answer);
 
-// Item types that joined, split, formatted or quoted carelessly become something else; none is
-// configured.
-std::vector<std::string> HostileTypes();
-
 // Fails the case unless every route of REST and every method by Connect refuses an item of `type`,
 // naming the field.
 void RequireRefusedEverywhere(HttpClient& client, const std::string& type);

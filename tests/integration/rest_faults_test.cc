@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/integration/fixture.h"
+#include "tests/integration/hostile_types.h"
 #include "tests/integration/rest_calls.h"
 #include "tests/support/http_client.h"
 #include "tests/support/test_settings.h"
