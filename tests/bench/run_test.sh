@@ -28,7 +28,10 @@ assert not empty, f"rows without a rate: {empty}"
 assert len(results["rows"]) >= 30, len(results["rows"])
 assert len(results["ratios"]) == 20, [ratio["name"] for ratio in results["ratios"]]
 assert len(results["limits"]) == 7, [limit["name"] for limit in results["limits"]]
-xml.dom.minidom.parse(os.path.join(folder, "cpu.svg"))
+# More than the server can take is a point of the curve, not the end of the run.
+assert [point["dropped"] > 0 for point in results["curve"]] == [False, True], results["curve"]
+for picture in ("cpu.svg", "latency.svg"):
+    xml.dom.minidom.parse(os.path.join(folder, picture))
 with open(os.path.join(folder, "table.md")) as text:
     assert "unary Like / empty call, 512 in flight" in text.read()
 PYTHON

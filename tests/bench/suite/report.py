@@ -34,7 +34,9 @@ def summarize(results):
     for limit in rows.LIMITS:
         value = median(results, limit.row, limit.field)
         if value is not None:
-            limits.append({"name": limit.name, "value": value, "below": limit.below, "met": value < limit.below})
+            dropped = sum(figures.get("dropped", 0) for figures in results[limit.row])
+            limits.append({"name": limit.name, "value": value, "below": limit.below, "dropped": dropped,
+                           "met": value < limit.below and dropped == 0})
     return {"ratios": ratios, "limits": limits}
 
 
@@ -58,8 +60,15 @@ def table(results, rounds):
     lines += ["", "| limit | median | target | |", "|---|---|---|---|"]
     for each in summary["limits"]:
         lines.append(f"| {each['name']} | {each['value']:.3g} | < {each['below']:g} | "
-                     f"{'met' if each['met'] else 'missed'} |")
+                     f"{'met' if each['met'] else 'missed'}{_drops(each['dropped'])} |")
+    floor = median(results, "empty_open", "p99_ms")
+    if floor is not None:
+        lines += ["", f"The machine's own part: an empty call at the rate of Like's has a P99 of {floor:.3g} ms."]
     return "\n".join(lines) + "\n"
+
+
+def _drops(dropped):
+    return f", {dropped:,} calls not sent" if dropped else ""
 
 
 _STYLE = ("<style>text{font:13px sans-serif;fill:#24292f}.t{font-size:15px;font-weight:600}.g{stroke:#d0d7de}"
@@ -99,12 +108,12 @@ def cpu_picture(results, names):
 
 
 def latency_picture(curve):
-    """Lines: throughput against latency. curve: [(calls a second, P50 ms, P99 ms)]."""
+    """Lines: throughput against latency, of the figures in the curve."""
     if len(curve) < 2:
         return None
     left, right, top, bottom = 64, 660, 48, 330
-    most_x = max(rate for rate, _, _ in curve) * 1.05
-    most_y = max(p99 for _, _, p99 in curve) * 1.1
+    most_x = max(point["calls_per_second"] for point in curve) * 1.05
+    most_y = max(point["p99_ms"] for point in curve) * 1.1
     body = []
     for i in range(5):
         y = bottom - (bottom - top) * i / 4
@@ -112,9 +121,9 @@ def latency_picture(curve):
         body.append(f'<line class="g" x1="{left}" y1="{y:.0f}" x2="{right}" y2="{y:.0f}"/>'
                     f'<text x="{left - 8}" y="{y + 4:.0f}" text-anchor="end">{most_y * i / 4:.3g}</text>'
                     f'<text x="{x:.0f}" y="{bottom + 20}" text-anchor="middle">{most_x * i / 4:,.0f}</text>')
-    for index, (label, color) in enumerate((("P50", "#0969da"), ("P99", "#cf222e"))):
-        points = [(left + (right - left) * point[0] / most_x, bottom - (bottom - top) * point[index + 1] / most_y)
-                  for point in curve]
+    for label, field, color in (("P50", "p50_ms", "#0969da"), ("P99", "p99_ms", "#cf222e")):
+        points = [(left + (right - left) * point["calls_per_second"] / most_x,
+                   bottom - (bottom - top) * point[field] / most_y) for point in curve]
         body.append(f'<polyline fill="none" stroke="{color}" stroke-width="2" points="'
                     + " ".join(f"{x:.1f},{y:.1f}" for x, y in points) + '"/>')
         body.append(f'<text x="{points[-1][0] + 6:.0f}" y="{points[-1][1]:.0f}">{label}</text>')

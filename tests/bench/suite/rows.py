@@ -55,6 +55,8 @@ ROWS = [
     _unary("like_single_512", "Like, batch limit 1, 512 in flight", "single", 512, "--calls", "Like", *UNIFORM),
     _bench("like_open", "Like, open loop at half of the peak", "full", "--calls", "Like", *UNIFORM,
            half_of="like_512"),
+    # What the machine itself adds to an open loop at that rate.
+    _bench("empty_open", "empty calls, open loop at the same rate", "empty", "--calls", "Empty", half_of="like_512"),
     # (c) Batches of likes.
     _unary("write_100", "WriteLikes of 100, uniform", "full", 16, *BATCH100, *UNIFORM),
     _unary("write_100_hot", "WriteLikes of 100, one hot item", "full", 16, *BATCH100, *HOT),
@@ -205,12 +207,15 @@ class Bench:
         return 1 + self.users * USERS_STRIDE
 
     def _counterbench(self, server, flags, check=True):
+        """Runs a load. Calls that an open loop could not send are a result; calls that failed are not."""
         argv = [self.programs["counterbench"], "--target", server.target, "--json", "--users_first",
                 str(self._new_users()), *flags]
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
-        if not done.stdout or (check and done.returncode != 0):
+        figures = json.loads(done.stdout) if done.stdout else None
+        if figures is None or (check and done.returncode != 0 and
+                               (figures["errors"] or figures["wrong"] or not figures["dropped"])):
             raise processes.Failed(f"{' '.join(argv)} ended with {done.returncode}: {done.stdout}")
-        return json.loads(done.stdout)
+        return figures
 
     def _fill(self, server, what):
         """Likes that reads ask for, once; and warm caches, each time."""
@@ -263,6 +268,7 @@ class Bench:
                 "p50_ms": figures["latency_ms"]["p50"],
                 "p99_ms": figures["latency_ms"]["p99"],
                 "late": figures["late"],
+                "dropped": figures["dropped"],
                 "rss_mib": server.rss_mib(),
                 **{f"{name}_us": 1e6 * seconds / units for name, seconds in used.items()},
             }
