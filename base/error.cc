@@ -38,6 +38,8 @@ absl::StatusCode CodeOf(ErrorReason reason) {
       return absl::StatusCode::kUnimplemented;
     case ErrorReason::kLikersNotIndexed:
       return absl::StatusCode::kFailedPrecondition;
+    case ErrorReason::kResumeOutOfRange:
+      return absl::StatusCode::kOutOfRange;
   }
   std::abort();  // An error without a reason is our mistake.
 }
@@ -91,6 +93,8 @@ absl::string_view ErrorReasonName(ErrorReason reason) {
       return "UNIMPLEMENTED";
     case ErrorReason::kLikersNotIndexed:
       return "LIKERS_NOT_INDEXED";
+    case ErrorReason::kResumeOutOfRange:
+      return "RESUME_OUT_OF_RANGE";
   }
   return "UNSPECIFIED";
 }

@@ -33,6 +33,7 @@ enum class ErrorReason {
   kInternal = 8,
   kUnimplemented = 9,
   kLikersNotIndexed = 10,
+  kResumeOutOfRange = 11,
 };
 
 // The reason's name as it goes over the wire: "STORE_UNAVAILABLE".

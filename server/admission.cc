@@ -55,13 +55,13 @@ std::string TraceIdOf(const std::optional<std::string>& traceparent) {
   return std::string(trace);
 }
 
-absl::Status OverloadedError(int calls_max, absl::Duration retry_after) {
-  absl::Status error = MakeError(
-      ErrorReason::kOverloaded,
-      absl::StrCat("the server has ", calls_max, " calls in flight, its limit; try again in ",
-                   absl::ToInt64Milliseconds(retry_after), " ms"));
+absl::Status OverloadedError(int calls_max, absl::Duration retry_after, absl::string_view what) {
+  absl::Status error =
+      MakeError(ErrorReason::kOverloaded,
+                absl::StrCat("the server has ", calls_max, " ", what, ", its limit; try again in ",
+                             absl::ToInt64Milliseconds(retry_after), " ms"));
   SetRetryAfter(error, retry_after);
-  SetQuotaViolation(error, {"server", absl::StrCat(calls_max, " calls in flight")});
+  SetQuotaViolation(error, {"server", absl::StrCat(calls_max, " ", what)});
   return error;
 }
 
@@ -86,7 +86,7 @@ void LogEndedCall(const EndedCall& call) {
 Admission::Admission(Options options, const Clock& clock, AdmissionObserver& observer)
     : options_(options), clock_(clock), observer_(observer) {}
 
-absl::Status Admission::Check(const CallLimits& limits, int in_flight) const {
+absl::Status Admission::Check(const CallLimits& limits) const {
   if (stopped_.load(std::memory_order_relaxed)) {
     return MakeError(ErrorReason::kShuttingDown,
                      "the server is shutting down; another one will answer");
@@ -95,20 +95,39 @@ absl::Status Admission::Check(const CallLimits& limits, int in_flight) const {
     return MakeError(ErrorReason::kDeadlineExceeded,
                      "the deadline had passed when the call arrived");
   }
-  if (in_flight > options_.calls_in_flight_max) {
-    return OverloadedError(options_.calls_in_flight_max, options_.retry_after);
-  }
   return absl::OkStatus();
+}
+
+absl::Status Admission::Refuse(absl::Status error) {
+  observer_.CallRefused(ReasonOf(error));
+  MarkNotApplied(error);
+  return error;
 }
 
 absl::Status Admission::Enter(const CallLimits& limits) {
   calls_arrived_.fetch_add(1, std::memory_order_relaxed);
-  absl::Status error = Check(limits, calls_in_flight_.fetch_add(1, std::memory_order_relaxed) + 1);
+  const int in_flight = calls_in_flight_.fetch_add(1, std::memory_order_relaxed) + 1;
+  absl::Status error = Check(limits);
+  if (error.ok() && in_flight > options_.calls_in_flight_max) {
+    error = OverloadedError(options_.calls_in_flight_max, options_.retry_after);
+  }
   if (error.ok()) return error;
   Leave();
-  observer_.CallRefused(ReasonOf(error));
-  MarkNotApplied(error);
-  return error;
+  return Refuse(std::move(error));
+}
+
+absl::Status Admission::EnterWatch(const CallLimits& limits) {
+  // Who watches comes back at once when a server goes: that is a while, not the moment of a call.
+  constexpr absl::Duration kRetryAfter = absl::Seconds(1);
+  calls_arrived_.fetch_add(1, std::memory_order_relaxed);
+  const int watches = watches_.fetch_add(1, std::memory_order_relaxed) + 1;
+  absl::Status error = Check(limits);
+  if (error.ok() && watches > options_.watches_max) {
+    error = OverloadedError(options_.watches_max, kRetryAfter, "watches");
+  }
+  if (error.ok()) return error;
+  LeaveWatch();
+  return Refuse(std::move(error));
 }
 
 }  // namespace counter

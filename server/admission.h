@@ -42,8 +42,9 @@ std::string RequestIdOf(const std::optional<std::string>& from_caller);
 inline constexpr char kTraceparentKey[] = "traceparent";
 std::string TraceIdOf(const std::optional<std::string>& traceparent);
 
-// The refusal of a call over a limit.
-absl::Status OverloadedError(int calls_max, absl::Duration retry_after);
+// The refusal of a call over a limit: so many of `what`.
+absl::Status OverloadedError(int calls_max, absl::Duration retry_after,
+                             absl::string_view what = "calls in flight");
 
 // An operator acts on faults of ours only; those are logged as errors, everything else for who asks
 // for it.
@@ -61,6 +62,7 @@ class Admission {
  public:
   struct Options {
     int calls_in_flight_max = 4096;
+    int watches_max = 10'000;
     absl::Duration retry_after = absl::Milliseconds(100);  // The hint of an OVERLOADED.
   };
 
@@ -76,6 +78,11 @@ class Admission {
   // Requires that Enter() was OK for this call, and that it has not left.
   void Leave() { calls_in_flight_.fetch_sub(1, std::memory_order_relaxed); }
 
+  // The same of a watch: a call that stands for as long as its caller likes, and is not in flight.
+  absl::Status EnterWatch(const CallLimits& limits);
+  void LeaveWatch() { watches_.fetch_sub(1, std::memory_order_relaxed); }
+  int watches() const { return watches_.load(std::memory_order_relaxed); }
+
   // Calls that were admitted and have not left.
   int calls_in_flight() const { return calls_in_flight_.load(std::memory_order_relaxed); }
 
@@ -83,7 +90,8 @@ class Admission {
   int64_t calls_arrived() const { return calls_arrived_.load(std::memory_order_relaxed); }
 
  private:
-  absl::Status Check(const CallLimits& limits, int in_flight) const;
+  absl::Status Check(const CallLimits& limits) const;
+  absl::Status Refuse(absl::Status error);
 
   const Options options_;
   const Clock& clock_;
@@ -91,6 +99,7 @@ class Admission {
   std::atomic<bool> stopped_ = false;
   std::atomic<int64_t> calls_arrived_ = 0;
   std::atomic<int> calls_in_flight_ = 0;
+  std::atomic<int> watches_ = 0;
 };
 
 }  // namespace counter

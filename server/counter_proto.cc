@@ -77,6 +77,8 @@ void SetMutationResult(const ProtoCall& call, int action, absl::StatusOr<WriteAn
 
 }  // namespace
 
+void SetItemCount(CountAnswer answer, v1::ItemCount& out) { SetCount(std::move(answer), out); }
+
 Task<absl::Status> CounterProto::Like(const ProtoCall& call, const v1::LikeRequest& request,
                                       v1::LikeResponse& response) {
   Task<absl::StatusOr<WriteAnswer>> like =

@@ -25,6 +25,9 @@ struct ProtoCall {
   bool is_repeat = false;
 };
 
+// The count of an item whose name is in `out` already.
+void SetItemCount(CountAnswer answer, v1::ItemCount& out);
+
 class CounterProto {
  public:
   explicit CounterProto(CounterService& service) : service_(service) {}

@@ -16,7 +16,10 @@ class CounterRpc {
  public:
   explicit CounterRpc(CounterProto& proto) : proto_(proto) {}
 
-  // Adds the methods. Call it once, before server.Start().
+  // Where WatchCounts is added, too: it is no message in, message out (watch_rpc.h).
+  v1::CounterService::AsyncService& async_service() { return async_service_; }
+
+  // Adds the unary methods. Call it once, before server.Start().
   void Register(rpc::Server& server);
 
  private:

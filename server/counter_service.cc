@@ -291,7 +291,7 @@ Task<absl::StatusOr<std::vector<CountAnswer>>> CounterService::ReadCounts(
     const CountEntry& entry = lookups[i].entry;
     if (lookups[i].kind == CountLookup::Kind::kHit && entry.version >= reads[i].min_version) {
       answers[i] = {entry.count, AnswerSource::kCache, entry.read_at,
-                    TokenOf(entry.item, entry.version)};
+                    TokenOf(entry.item, entry.version), entry.version};
     } else {
       missing.push_back(reads[i]);
       places.push_back(i);
@@ -314,7 +314,7 @@ Task<absl::StatusOr<std::vector<CountAnswer>>> CounterService::ReadCounts(
     const ItemCount& count = counts->counts[i];
     const size_t place = places[i];
     answers[place] = {count.count, SourceOf(count.source), counts->as_of,
-                      TokenOf(missing[i].item, count.version)};
+                      TokenOf(missing[i].item, count.version), count.version};
     // Only the primary's word is put: a replica's may be older than a write that was put before.
     if (count.source == ReadSource::kPrimary) {
       puts.push_back(
@@ -326,6 +326,44 @@ Task<absl::StatusOr<std::vector<CountAnswer>>> CounterService::ReadCounts(
     (void)co_await std::move(put);
   }
   co_return answers;
+}
+
+absl::StatusOr<WatchedCounts> CounterService::CheckWatch(const WatchRequest& request) const {
+  RequestCheck check(item_types_);
+  if (request.items.empty() || request.items.size() > kWatchItemsMax) {
+    check.Add("items", absl::StrCat("must have 1 to ", kWatchItemsMax, " elements, got ",
+                                    request.items.size()));
+  }
+  WatchedCounts watched;
+  watched.timeline = parts_.store.Timeline();
+  CheckedRead read =
+      CheckRead(check, {request.items, 0, request.consistency_tokens}, watched.timeline);
+  if (!check.ok()) return check.error();
+  if (read.consistency == Consistency::kStrong) {
+    // A token of another history. A store that was never reached has none of its own yet.
+    const bool knows = parts_.store.Health().ok();
+    return knows ? MakeError(ErrorReason::kResumeOutOfRange,
+                             "the store's history is not that of the consistency_tokens; watch "
+                             "again without them, for counts of now")
+                 : MakeError(ErrorReason::kStoreUnavailable,
+                             "the store cannot be reached at the moment; try again");
+  }
+  watched.names.resize(read.distinct.size());
+  watched.has_token.resize(read.distinct.size());
+  for (size_t i = 0; i < read.index.size(); ++i) watched.names[read.index[i]] = request.items[i];
+  for (const std::string& text : request.consistency_tokens) {
+    const std::optional<ConsistencyToken> token = DecodeConsistencyToken(text);
+    for (size_t i = 0; i < read.distinct.size(); ++i) {
+      if (read.distinct[i].item == token->item) watched.has_token[i] = true;
+    }
+  }
+  watched.reads = std::move(read.distinct);
+  return watched;
+}
+
+Task<absl::StatusOr<std::vector<CountAnswer>>> CounterService::CachedCounts(
+    std::vector<ItemRead> reads, CallLimits limits) {
+  return ReadCounts(std::move(reads), Consistency::kCached, std::move(limits));
 }
 
 Task<absl::StatusOr<LikedAnswer>> CounterService::HasLiked(LikedRequest request,

@@ -53,6 +53,16 @@ struct CountAnswer {
   AnswerSource source = AnswerSource::kPrimary;
   absl::Time as_of;  // Everything committed before this instant is in the count.
   std::string consistency_token;
+  int64_t version = 0;
+};
+
+// What a watch comes to. reads[i], names[i] and has_token[i] are of one item; the items are
+// distinct.
+struct WatchedCounts {
+  std::vector<ItemRead> reads;  // min_version: of its newest token.
+  std::vector<ItemRef> names;
+  std::vector<bool> has_token;
+  std::string timeline;  // The history that versions and tokens are of.
 };
 
 struct LikedAnswer {
@@ -126,6 +136,14 @@ class CounterService {
   Task<absl::StatusOr<std::vector<CountAnswer>>> Counts(CountsRequest request, CallLimits limits);
 
   Task<absl::StatusOr<LikedAnswer>> HasLiked(LikedRequest request, CallLimits limits);
+
+  // What is to be watched. Errors: kInvalidRequest, kResumeOutOfRange for tokens of another history
+  // of the store, kStoreUnavailable while it cannot say which it has.
+  absl::StatusOr<WatchedCounts> CheckWatch(const WatchRequest& request) const;
+  // The counts of distinct items as a CACHED read sees them. Errors: those of LikeStore.
+  Task<absl::StatusOr<std::vector<CountAnswer>>> CachedCounts(std::vector<ItemRead> reads,
+                                                              CallLimits limits);
+  std::string Timeline() const { return parts_.store.Timeline(); }
 
   // Pages of lists, newest first, always from the store. In counter_service_lists.cc.
   Task<absl::StatusOr<LikesAnswer>> ListLikes(LikesListRequest request, CallLimits limits);

@@ -45,6 +45,8 @@
 #include "server/rpc_gate.h"
 #include "server/termination.h"
 #include "server/version.h"
+#include "server/watch_hub.h"
+#include "server/watch_rpc.h"
 
 namespace counter {
 namespace {
@@ -90,10 +92,36 @@ std::vector<MetricReading> LimitReadings(const Config& config) {
   };
   return {limit("counter_calls_in_flight_max", "Calls that may be worked on at once.",
                 config.calls_in_flight_max),
+          limit("counter_watches_max", "Watches of counts that may stand.", config.watches_max),
+          limit("counter_watched_items_max", "Different items that may be watched.",
+                config.watched_items_max),
           limit("counter_read_queue_reads_max", "Reads that may wait for the store.",
                 config.read_queue_max),
           limit("counter_write_queue_mutations_max",
                 "Likes and unlikes that may wait for the store.", config.write_queue_max)};
+}
+
+std::vector<MetricReading> WatchReadings(const WatchHub& hub) {
+  using Kind = MetricReading::Kind;
+  const WatchHub::Stats stats = hub.stats();
+  return {
+      {Kind::kGauge, "counter_watches", "Watches of counts that stand.", {}, stats.watches},
+      {Kind::kGauge, "counter_watched_items", "Different items that are watched.", {}, stats.items},
+      {Kind::kCounter,
+       "counter_watch_rounds_total",
+       "Times that the counts of all watched items were looked at.",
+       {},
+       stats.rounds},
+      {Kind::kCounter,
+       "counter_watch_changes_total",
+       "Newer counts of watched items that were found.",
+       {},
+       stats.changes},
+      {Kind::kCounter,
+       "counter_watch_failed_reads_total",
+       "Reads of up to 1000 watched counts that failed.",
+       {},
+       stats.failed_reads}};
 }
 
 std::string Address(const ListenAddress& listen, int port) {
@@ -128,6 +156,8 @@ class Counterd {
   std::unique_ptr<CounterService> service_;
   std::unique_ptr<CounterProto> counter_proto_;
   std::unique_ptr<CounterRpc> counter_rpc_;
+  std::unique_ptr<WatchHub> watch_hub_;
+  std::unique_ptr<WatchRpc> watch_rpc_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<RpcGate> rpc_gate_;
   rpc::HealthService health_;
@@ -158,13 +188,20 @@ absl::Status Counterd::Start(const LogWriter& log) {
                             backends_->rate_limiter(), Clock::System(), service_metrics_});
 
   admission_ = std::make_unique<Admission>(
-      Admission::Options{.calls_in_flight_max = config_.calls_in_flight_max}, Clock::System(),
-      call_metrics_);
+      Admission::Options{.calls_in_flight_max = config_.calls_in_flight_max,
+                         .watches_max = config_.watches_max},
+      Clock::System(), call_metrics_);
   rpc_gate_ = std::make_unique<RpcGate>(*admission_, Clock::System(), call_metrics_, call_metrics_);
   rpc_server_ = std::make_unique<rpc::Server>(RpcOptions(config_, *rpc_gate_));
   counter_proto_ = std::make_unique<CounterProto>(*service_);
   counter_rpc_ = std::make_unique<CounterRpc>(*counter_proto_);
   counter_rpc_->Register(*rpc_server_);
+  watch_hub_ = std::make_unique<WatchHub>(
+      *service_, Clock::System(),
+      WatchHub::Options{.interval = absl::Milliseconds(config_.watch_interval_ms),
+                        .items_max = config_.watched_items_max});
+  watch_rpc_ = std::make_unique<WatchRpc>(*service_, *watch_hub_);
+  watch_rpc_->Register(*rpc_server_, counter_rpc_->async_service());
   health_.Register(*rpc_server_);
   health_.Set(kLiveness, true);
   health_.Set(kTakesCalls, true);
@@ -180,6 +217,8 @@ absl::Status Counterd::Start(const LogWriter& log) {
   if (!config_.database_url.has_value())
     metrics_.AddReadings([this] { return DiskReadings(config_.data_dir); });
   metrics_.AddReadings([this] { return backends_->Readings(); });
+  metrics_.AddReadings([this] { return WatchReadings(*watch_hub_); });
+  watch_hub_->Start();
 
   if (absl::Status started = rpc_server_->Start(); !started.ok()) return started;
   readiness_ = std::make_unique<Readiness>(backends_->store(), [this](bool ready) {
@@ -256,6 +295,7 @@ void Counterd::Drain() {
   gateway_drain.join();
   if (gateway_ != nullptr) gateway_->Stop();
   if (operator_listener_ != nullptr) operator_listener_->Stop();
+  if (watch_hub_ != nullptr) watch_hub_->Stop();
   if (backends_ != nullptr) backends_->Stop();
 }
 

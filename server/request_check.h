@@ -64,6 +64,13 @@ struct LikedRequest {
   std::vector<std::string> consistency_tokens;
 };
 
+// A watch of counts: up to kWatchItemsMax items.
+inline constexpr size_t kWatchItemsMax = 100;
+struct WatchRequest {
+  std::vector<ItemRef> items;
+  std::vector<std::string> consistency_tokens;
+};
+
 struct LikesListRequest {
   int64_t user_id = 0;
   std::vector<std::string> item_types;  // None: all.

@@ -10,6 +10,8 @@
 namespace counter {
 namespace {
 
+enum class CallKind : uint8_t { kStandard, kWatch, kOther };
+
 // What is remembered of a call from Admit() to Ended().
 struct GateData {
   std::string request_id;
@@ -17,7 +19,10 @@ struct GateData {
   bool admitted = false;
 };
 
-bool IsStandardService(absl::string_view method) { return method.substr(0, 6) == "/grpc."; }
+CallKind KindOf(absl::string_view method) {
+  if (method.substr(0, 6) == "/grpc.") return CallKind::kStandard;
+  return method == RpcGate::kWatchMethod ? CallKind::kWatch : CallKind::kOther;
+}
 
 }  // namespace
 
@@ -36,14 +41,39 @@ absl::Status RpcGate::EnterStandard(const rpc::Call& call) {
   return error;
 }
 
+absl::Status RpcGate::Enter(const rpc::Call& call) {
+  switch (KindOf(call.method())) {
+    case CallKind::kStandard:
+      return EnterStandard(call);
+    case CallKind::kWatch:
+      return admission_.EnterWatch(call.limits());
+    case CallKind::kOther:
+      return admission_.Enter(call.limits());
+  }
+  return absl::OkStatus();
+}
+
+void RpcGate::Leave(const rpc::Call& call) {
+  switch (KindOf(call.method())) {
+    case CallKind::kStandard:
+      standing_calls_.fetch_sub(1, std::memory_order_relaxed);
+      return;
+    case CallKind::kWatch:
+      admission_.LeaveWatch();
+      return;
+    case CallKind::kOther:
+      admission_.Leave();
+      return;
+  }
+}
+
 std::optional<grpc::Status> RpcGate::Admit(rpc::Call& call) {
-  const bool is_standard = IsStandardService(call.method());
-  if (!is_standard) observer_.CallStarted(call.method());
+  if (KindOf(call.method()) != CallKind::kStandard) observer_.CallStarted(call.method());
   GateData data;
   data.request_id = RequestIdOf(call.Metadata(kRequestIdKey));
   data.trace_id = TraceIdOf(call.Metadata(kTraceparentKey));
   call.AddInitialMetadata(kRequestIdKey, data.request_id);
-  const absl::Status error = is_standard ? EnterStandard(call) : admission_.Enter(call.limits());
+  const absl::Status error = Enter(call);
   data.admitted = error.ok();
   call.gate_data() = std::move(data);
   if (error.ok()) return std::nullopt;
@@ -52,13 +82,13 @@ std::optional<grpc::Status> RpcGate::Admit(rpc::Call& call) {
 
 void RpcGate::Ended(rpc::Call& call, const grpc::Status& status) {
   const GateData& data = *std::any_cast<GateData>(&call.gate_data());
-  const bool is_standard = IsStandardService(call.method());
-  if (data.admitted && is_standard) standing_calls_.fetch_sub(1, std::memory_order_relaxed);
-  if (data.admitted && !is_standard) admission_.Leave();
+  if (data.admitted) Leave(call);
   const absl::Duration took = Between(call.arrived(), clock_.MonotonicNow());
   LogEndedCall({call.method(), data.request_id, data.trace_id,
                 static_cast<absl::StatusCode>(status.error_code()), status.error_message(), took});
-  if (!is_standard) observer_.CallEnded(call.method(), status.error_code(), took);
+  if (KindOf(call.method()) != CallKind::kStandard) {
+    observer_.CallEnded(call.method(), status.error_code(), took);
+  }
 }
 
 }  // namespace counter

@@ -33,6 +33,8 @@ class RpcObserver {
 class RpcGate final : public rpc::CallGate {
  public:
   static constexpr int kStandingCallsMax = 1024;  // Of the standard services.
+  // Its calls stand, too, and have a limit of their own (Admission).
+  static constexpr char kWatchMethod[] = "/counter.v1.CounterService/WatchCounts";
 
   RpcGate(Admission& admission, const Clock& clock, RpcObserver& observer,
           AdmissionObserver& refusals)
@@ -42,7 +44,9 @@ class RpcGate final : public rpc::CallGate {
   void Ended(rpc::Call& call, const grpc::Status& status) override;
 
  private:
+  absl::Status Enter(const rpc::Call& call);
   absl::Status EnterStandard(const rpc::Call& call);
+  void Leave(const rpc::Call& call);
 
   Admission& admission_;
   const Clock& clock_;

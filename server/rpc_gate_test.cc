@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "base/error.h"
 #include "server/admission.h"
 #include "server/rpc/testing/echo_server.h"
 #include "server/status.h"
@@ -171,6 +172,24 @@ TEST_CASE("after admission has stopped, calls are refused with SHUTTING_DOWN") {
   const grpc::Status refused = setup.Echo();
   CHECK(refused.error_code() == grpc::StatusCode::UNAVAILABLE);
   CHECK(ReasonIn(refused) == "SHUTTING_DOWN");
+}
+
+TEST_CASE("watches have a limit of their own, and are no calls in flight") {
+  CountingCalls calls;
+  Admission admission({.calls_in_flight_max = 1, .watches_max = 2}, Clock::System(), calls);
+  CHECK(admission.EnterWatch({}).ok());
+  CHECK(admission.EnterWatch({}).ok());
+  const absl::Status refused = admission.EnterWatch({});
+  CHECK(ReasonOf(refused) == ErrorReason::kOverloaded);
+  CHECK(RetryAfterOf(refused).has_value());
+  CHECK(admission.watches() == 2);
+  CHECK(admission.calls_in_flight() == 0);
+  CHECK(admission.Enter({}).ok());
+  admission.LeaveWatch();
+  CHECK(admission.EnterWatch({}).ok());
+  admission.StopAdmitting();
+  CHECK(ReasonOf(admission.EnterWatch({})) == ErrorReason::kShuttingDown);
+  CHECK(admission.watches() == 2);
 }
 
 }  // namespace

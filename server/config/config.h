@@ -74,6 +74,9 @@ struct Config {
   absl::Duration rate_limit_window;
   int rate_limit_users_max = 0;
   int calls_in_flight_max = 0;
+  int watches_max = 0;
+  int watched_items_max = 0;
+  int watch_interval_ms = 0;
   int receive_bytes_max = 0;
   absl::Duration default_deadline;
   int rpc_queues = 0;

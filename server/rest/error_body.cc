@@ -103,6 +103,7 @@ int HttpStatusOf(const absl::Status& error) {
   switch (ReasonOf(error)) {
     case ErrorReason::kInvalidRequest:
     case ErrorReason::kLikersNotIndexed:
+    case ErrorReason::kResumeOutOfRange:
       return 400;
     case ErrorReason::kRateLimited:
       return 429;

@@ -22,6 +22,8 @@ namespace counter::rpc {
 namespace {
 
 using testing::CountingGate;
+using testing::CountRequest;
+using testing::CountResponse;
 using testing::EchoRequest;
 using testing::EchoResponse;
 using testing::EchoServer;
@@ -133,6 +135,37 @@ TEST_CASE("a call that outlasts the budget is cancelled and its handler woken") 
   CHECK(cancelled);
   CHECK(server.server().live_calls() == 0);
   CHECK(gate.ended() == 1);
+}
+
+TEST_CASE("a stream that nobody reads does not hold up the drain once it is cancelled") {
+  EchoServer server;
+  std::atomic<Call*> standing = nullptr;
+  std::atomic<int> written = 0;
+  server.count = [&](Call& call, const CountRequest&,
+                     StreamWriter<CountResponse>& writer) -> Task<grpc::Status> {
+    standing = &call;
+    CountResponse response;
+    response.set_number(1);
+    while (co_await writer.Write(response)) ++written;
+    co_return grpc::Status::OK;
+  };
+  server.server().OnDrain([&] { standing.load()->Cancel(); });
+  REQUIRE(server.Start().ok());
+  auto stub = server.NewStub();
+  grpc::ClientContext context;
+  const auto reader = stub->Count(&context, CountRequest());
+  // Until every buffer on the way is full.
+  int before = -1;
+  while (written == 0 || written != before) {
+    before = written;
+    absl::SleepFor(absl::Milliseconds(200));
+  }
+  const absl::Time asked = absl::Now();
+  server.server().Drain(absl::Seconds(60));
+  CHECK(absl::Now() - asked < absl::Seconds(30));
+  CHECK(server.server().live_calls() == 0);
+  context.TryCancel();
+  CHECK_FALSE(reader->Finish().ok());
 }
 
 TEST_CASE("the drain waits for a handler that ends on a foreign thread after the cancellation") {

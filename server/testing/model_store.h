@@ -104,7 +104,10 @@ class ModelStore final : public LikeStore {
     co_return AuditPage{};
   }
 
-  std::string Timeline() const override { return "model"; }
+  std::string Timeline() const override {
+    MutexLock lock(mutex_);
+    return timeline_;
+  }
   absl::Status Health() const override {
     MutexLock lock(mutex_);
     return health_;
@@ -119,6 +122,11 @@ class ModelStore final : public LikeStore {
   void FailReads(absl::Status error) {
     MutexLock lock(mutex_);
     read_error_ = std::move(error);
+  }
+  // Makes it the store of another history.
+  void SetTimeline(std::string timeline) {
+    MutexLock lock(mutex_);
+    timeline_ = std::move(timeline);
   }
   void SetHealth(absl::Status health) {
     MutexLock lock(mutex_);
@@ -173,6 +181,7 @@ class ModelStore final : public LikeStore {
   std::map<Item, Counter> counters_ ABSL_GUARDED_BY(mutex_);
   std::map<Item, absl::Status> write_errors_ ABSL_GUARDED_BY(mutex_);
   absl::Status read_error_ ABSL_GUARDED_BY(mutex_);
+  std::string timeline_ ABSL_GUARDED_BY(mutex_) = "model";
   absl::Status health_ ABSL_GUARDED_BY(mutex_);
   int reads_ ABSL_GUARDED_BY(mutex_) = 0;
 };

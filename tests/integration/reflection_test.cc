@@ -150,13 +150,13 @@ TEMPLATE_TEST_CASE("Everything that is listed resolves, with its methods and mes
       }
     }
   }
-  CHECK(methods >= 8 + 2 + 1 + 1);
+  CHECK(methods >= 9 + 2 + 1 + 1);
   const auto* counter = pool.FindServiceByName("counter.v1.CounterService");
   REQUIRE(counter != nullptr);
   std::set<std::string> names;
   for (int i = 0; i < counter->method_count(); ++i) names.insert(counter->method(i)->name());
   CHECK(names == std::set<std::string>{"Like", "Unlike", "WriteLikes", "GetCount", "BatchGetCounts",
-                                       "HasLiked", "ListLikes", "ListLikers"});
+                                       "HasLiked", "ListLikes", "ListLikers", "WatchCounts"});
 }
 
 TEMPLATE_TEST_CASE("An unknown symbol is NOT_FOUND and the stream goes on", "", V1, V1Alpha) {

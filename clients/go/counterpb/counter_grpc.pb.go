@@ -44,6 +44,7 @@ const (
 	CounterService_HasLiked_FullMethodName       = "/counter.v1.CounterService/HasLiked"
 	CounterService_ListLikes_FullMethodName      = "/counter.v1.CounterService/ListLikes"
 	CounterService_ListLikers_FullMethodName     = "/counter.v1.CounterService/ListLikers"
+	CounterService_WatchCounts_FullMethodName    = "/counter.v1.CounterService/WatchCounts"
 )
 
 // CounterServiceClient is the client API for CounterService service.
@@ -85,6 +86,22 @@ type CounterServiceClient interface {
 	// the operator of the service may leave out, and by default does.
 	// Errors as for ListLikes, and FAILED_PRECONDITION (LIKERS_NOT_INDEXED) without that index.
 	ListLikers(ctx context.Context, in *ListLikersRequest, opts ...grpc.CallOption) (*ListLikersResponse, error)
+	// Tells the counts of up to 100 items, and then each change, until the caller goes. The first message
+	// is a snapshot; each later one holds the newest counts of those items that have changed since the
+	// message before. A caller that reads slowly gets fewer messages: the counts in between are left out,
+	// the last one never is. The version of an item never goes back within a watch. A change shows
+	// within half a second (a setting) more than a read with CONSISTENCY_CACHED may be behind.
+	//
+	// To go on after a break, on any server, send the newest consistency_token of each item: the
+	// snapshot then leaves out what has not changed since. Tokens hold for as long as the store has the
+	// same history; from another one they are OUT_OF_RANGE, and a watch without tokens begins anew.
+	// A watch without a deadline stands until its caller goes or the server shuts down; then it ends
+	// with UNAVAILABLE (SHUTTING_DOWN): watch again, another server answers.
+	// Over gRPC only.
+	// Errors: INVALID_ARGUMENT (INVALID_REQUEST), OUT_OF_RANGE (RESUME_OUT_OF_RANGE),
+	// RESOURCE_EXHAUSTED (OVERLOADED: the server has as many watches, or watches as many items, as it
+	// may), UNAVAILABLE (STORE_UNAVAILABLE, SHUTTING_DOWN), DEADLINE_EXCEEDED, CANCELLED, INTERNAL.
+	WatchCounts(ctx context.Context, in *WatchCountsRequest, opts ...grpc.CallOption) (CounterService_WatchCountsClient, error)
 }
 
 type counterServiceClient struct {
@@ -167,6 +184,38 @@ func (c *counterServiceClient) ListLikers(ctx context.Context, in *ListLikersReq
 	return out, nil
 }
 
+func (c *counterServiceClient) WatchCounts(ctx context.Context, in *WatchCountsRequest, opts ...grpc.CallOption) (CounterService_WatchCountsClient, error) {
+	stream, err := c.cc.NewStream(ctx, &CounterService_ServiceDesc.Streams[0], CounterService_WatchCounts_FullMethodName, opts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &counterServiceWatchCountsClient{stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+type CounterService_WatchCountsClient interface {
+	Recv() (*WatchCountsResponse, error)
+	grpc.ClientStream
+}
+
+type counterServiceWatchCountsClient struct {
+	grpc.ClientStream
+}
+
+func (x *counterServiceWatchCountsClient) Recv() (*WatchCountsResponse, error) {
+	m := new(WatchCountsResponse)
+	if err := x.ClientStream.RecvMsg(m); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
 // CounterServiceServer is the server API for CounterService service.
 // All implementations must embed UnimplementedCounterServiceServer
 // for forward compatibility
@@ -206,6 +255,22 @@ type CounterServiceServer interface {
 	// the operator of the service may leave out, and by default does.
 	// Errors as for ListLikes, and FAILED_PRECONDITION (LIKERS_NOT_INDEXED) without that index.
 	ListLikers(context.Context, *ListLikersRequest) (*ListLikersResponse, error)
+	// Tells the counts of up to 100 items, and then each change, until the caller goes. The first message
+	// is a snapshot; each later one holds the newest counts of those items that have changed since the
+	// message before. A caller that reads slowly gets fewer messages: the counts in between are left out,
+	// the last one never is. The version of an item never goes back within a watch. A change shows
+	// within half a second (a setting) more than a read with CONSISTENCY_CACHED may be behind.
+	//
+	// To go on after a break, on any server, send the newest consistency_token of each item: the
+	// snapshot then leaves out what has not changed since. Tokens hold for as long as the store has the
+	// same history; from another one they are OUT_OF_RANGE, and a watch without tokens begins anew.
+	// A watch without a deadline stands until its caller goes or the server shuts down; then it ends
+	// with UNAVAILABLE (SHUTTING_DOWN): watch again, another server answers.
+	// Over gRPC only.
+	// Errors: INVALID_ARGUMENT (INVALID_REQUEST), OUT_OF_RANGE (RESUME_OUT_OF_RANGE),
+	// RESOURCE_EXHAUSTED (OVERLOADED: the server has as many watches, or watches as many items, as it
+	// may), UNAVAILABLE (STORE_UNAVAILABLE, SHUTTING_DOWN), DEADLINE_EXCEEDED, CANCELLED, INTERNAL.
+	WatchCounts(*WatchCountsRequest, CounterService_WatchCountsServer) error
 	mustEmbedUnimplementedCounterServiceServer()
 }
 
@@ -236,6 +301,9 @@ func (UnimplementedCounterServiceServer) ListLikes(context.Context, *ListLikesRe
 }
 func (UnimplementedCounterServiceServer) ListLikers(context.Context, *ListLikersRequest) (*ListLikersResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ListLikers not implemented")
+}
+func (UnimplementedCounterServiceServer) WatchCounts(*WatchCountsRequest, CounterService_WatchCountsServer) error {
+	return status.Errorf(codes.Unimplemented, "method WatchCounts not implemented")
 }
 func (UnimplementedCounterServiceServer) mustEmbedUnimplementedCounterServiceServer() {}
 
@@ -394,6 +462,27 @@ func _CounterService_ListLikers_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CounterService_WatchCounts_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchCountsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(CounterServiceServer).WatchCounts(m, &counterServiceWatchCountsServer{stream})
+}
+
+type CounterService_WatchCountsServer interface {
+	Send(*WatchCountsResponse) error
+	grpc.ServerStream
+}
+
+type counterServiceWatchCountsServer struct {
+	grpc.ServerStream
+}
+
+func (x *counterServiceWatchCountsServer) Send(m *WatchCountsResponse) error {
+	return x.ServerStream.SendMsg(m)
+}
+
 // CounterService_ServiceDesc is the grpc.ServiceDesc for CounterService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -434,6 +523,12 @@ var CounterService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _CounterService_ListLikers_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "WatchCounts",
+			Handler:       _CounterService_WatchCounts_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "counter/v1/counter.proto",
 }

@@ -204,6 +204,22 @@ pub struct ListLikersResponse {
     #[prost(string, tag = "2")]
     pub next_page_token: ::prost::alloc::string::String,
 }
+#[allow(clippy::derive_partial_eq_without_eq)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WatchCountsRequest {
+    #[prost(message, repeated, tag = "1")]
+    pub items: ::prost::alloc::vec::Vec<Item>,
+    #[prost(string, repeated, tag = "2")]
+    pub consistency_tokens: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[allow(clippy::derive_partial_eq_without_eq)]
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WatchCountsResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub counts: ::prost::alloc::vec::Vec<ItemCount>,
+    #[prost(bool, tag = "2")]
+    pub snapshot: bool,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Consistency {
@@ -686,6 +702,46 @@ pub mod counter_service_client {
                 .insert(GrpcMethod::new("counter.v1.CounterService", "ListLikers"));
             self.inner.unary(req, path, codec).await
         }
+        /// Tells the counts of up to 100 items, and then each change, until the caller goes. The first message
+        /// is a snapshot; each later one holds the newest counts of those items that have changed since the
+        /// message before. A caller that reads slowly gets fewer messages: the counts in between are left out,
+        /// the last one never is. The version of an item never goes back within a watch. A change shows
+        /// within half a second (a setting) more than a read with CONSISTENCY_CACHED may be behind.
+        ///
+        /// To go on after a break, on any server, send the newest consistency_token of each item: the
+        /// snapshot then leaves out what has not changed since. Tokens hold for as long as the store has the
+        /// same history; from another one they are OUT_OF_RANGE, and a watch without tokens begins anew.
+        /// A watch without a deadline stands until its caller goes or the server shuts down; then it ends
+        /// with UNAVAILABLE (SHUTTING_DOWN): watch again, another server answers.
+        /// Over gRPC only.
+        /// Errors: INVALID_ARGUMENT (INVALID_REQUEST), OUT_OF_RANGE (RESUME_OUT_OF_RANGE),
+        /// RESOURCE_EXHAUSTED (OVERLOADED: the server has as many watches, or watches as many items, as it
+        /// may), UNAVAILABLE (STORE_UNAVAILABLE, SHUTTING_DOWN), DEADLINE_EXCEEDED, CANCELLED, INTERNAL.
+        pub async fn watch_counts(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WatchCountsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::WatchCountsResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::new(
+                        tonic::Code::Unknown,
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic::codec::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/counter.v1.CounterService/WatchCounts",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("counter.v1.CounterService", "WatchCounts"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -702,6 +758,7 @@ pub enum ErrorReason {
     Internal = 8,
     Unimplemented = 9,
     LikersNotIndexed = 10,
+    ResumeOutOfRange = 11,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -721,6 +778,7 @@ impl ErrorReason {
             ErrorReason::Internal => "ERROR_REASON_INTERNAL",
             ErrorReason::Unimplemented => "ERROR_REASON_UNIMPLEMENTED",
             ErrorReason::LikersNotIndexed => "ERROR_REASON_LIKERS_NOT_INDEXED",
+            ErrorReason::ResumeOutOfRange => "ERROR_REASON_RESUME_OUT_OF_RANGE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -737,6 +795,7 @@ impl ErrorReason {
             "ERROR_REASON_INTERNAL" => Some(Self::Internal),
             "ERROR_REASON_UNIMPLEMENTED" => Some(Self::Unimplemented),
             "ERROR_REASON_LIKERS_NOT_INDEXED" => Some(Self::LikersNotIndexed),
+            "ERROR_REASON_RESUME_OUT_OF_RANGE" => Some(Self::ResumeOutOfRange),
             _ => None,
         }
     }

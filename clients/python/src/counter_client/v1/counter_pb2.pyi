@@ -276,3 +276,19 @@ class ListLikersResponse(_message.Message):
     likers: _containers.RepeatedCompositeFieldContainer[Liker]
     next_page_token: str
     def __init__(self, likers: _Optional[_Iterable[_Union[Liker, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class WatchCountsRequest(_message.Message):
+    __slots__ = ("items", "consistency_tokens")
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    CONSISTENCY_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[Item]
+    consistency_tokens: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., consistency_tokens: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class WatchCountsResponse(_message.Message):
+    __slots__ = ("counts", "snapshot")
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    counts: _containers.RepeatedCompositeFieldContainer[ItemCount]
+    snapshot: bool
+    def __init__(self, counts: _Optional[_Iterable[_Union[ItemCount, _Mapping]]] = ..., snapshot: bool = ...) -> None: ...

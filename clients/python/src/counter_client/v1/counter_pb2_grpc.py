@@ -55,6 +55,11 @@ class CounterServiceStub(object):
                 request_serializer=counter__client_dot_v1_dot_counter__pb2.ListLikersRequest.SerializeToString,
                 response_deserializer=counter__client_dot_v1_dot_counter__pb2.ListLikersResponse.FromString,
                 )
+        self.WatchCounts = channel.unary_stream(
+                '/counter.v1.CounterService/WatchCounts',
+                request_serializer=counter__client_dot_v1_dot_counter__pb2.WatchCountsRequest.SerializeToString,
+                response_deserializer=counter__client_dot_v1_dot_counter__pb2.WatchCountsResponse.FromString,
+                )
 
 
 class CounterServiceServicer(object):
@@ -136,6 +141,27 @@ class CounterServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchCounts(self, request, context):
+        """Tells the counts of up to 100 items, and then each change, until the caller goes. The first message
+        is a snapshot; each later one holds the newest counts of those items that have changed since the
+        message before. A caller that reads slowly gets fewer messages: the counts in between are left out,
+        the last one never is. The version of an item never goes back within a watch. A change shows
+        within half a second (a setting) more than a read with CONSISTENCY_CACHED may be behind.
+
+        To go on after a break, on any server, send the newest consistency_token of each item: the
+        snapshot then leaves out what has not changed since. Tokens hold for as long as the store has the
+        same history; from another one they are OUT_OF_RANGE, and a watch without tokens begins anew.
+        A watch without a deadline stands until its caller goes or the server shuts down; then it ends
+        with UNAVAILABLE (SHUTTING_DOWN): watch again, another server answers.
+        Over gRPC only.
+        Errors: INVALID_ARGUMENT (INVALID_REQUEST), OUT_OF_RANGE (RESUME_OUT_OF_RANGE),
+        RESOURCE_EXHAUSTED (OVERLOADED: the server has as many watches, or watches as many items, as it
+        may), UNAVAILABLE (STORE_UNAVAILABLE, SHUTTING_DOWN), DEADLINE_EXCEEDED, CANCELLED, INTERNAL.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CounterServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -178,6 +204,11 @@ def add_CounterServiceServicer_to_server(servicer, server):
                     servicer.ListLikers,
                     request_deserializer=counter__client_dot_v1_dot_counter__pb2.ListLikersRequest.FromString,
                     response_serializer=counter__client_dot_v1_dot_counter__pb2.ListLikersResponse.SerializeToString,
+            ),
+            'WatchCounts': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchCounts,
+                    request_deserializer=counter__client_dot_v1_dot_counter__pb2.WatchCountsRequest.FromString,
+                    response_serializer=counter__client_dot_v1_dot_counter__pb2.WatchCountsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -323,5 +354,22 @@ class CounterService(object):
         return grpc.experimental.unary_unary(request, target, '/counter.v1.CounterService/ListLikers',
             counter__client_dot_v1_dot_counter__pb2.ListLikersRequest.SerializeToString,
             counter__client_dot_v1_dot_counter__pb2.ListLikersResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def WatchCounts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(request, target, '/counter.v1.CounterService/WatchCounts',
+            counter__client_dot_v1_dot_counter__pb2.WatchCountsRequest.SerializeToString,
+            counter__client_dot_v1_dot_counter__pb2.WatchCountsResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

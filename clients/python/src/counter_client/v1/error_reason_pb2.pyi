@@ -17,6 +17,7 @@ class ErrorReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ERROR_REASON_INTERNAL: _ClassVar[ErrorReason]
     ERROR_REASON_UNIMPLEMENTED: _ClassVar[ErrorReason]
     ERROR_REASON_LIKERS_NOT_INDEXED: _ClassVar[ErrorReason]
+    ERROR_REASON_RESUME_OUT_OF_RANGE: _ClassVar[ErrorReason]
 ERROR_REASON_UNSPECIFIED: ErrorReason
 ERROR_REASON_INVALID_REQUEST: ErrorReason
 ERROR_REASON_RATE_LIMITED: ErrorReason
@@ -28,3 +29,4 @@ ERROR_REASON_CANCELLED: ErrorReason
 ERROR_REASON_INTERNAL: ErrorReason
 ERROR_REASON_UNIMPLEMENTED: ErrorReason
 ERROR_REASON_LIKERS_NOT_INDEXED: ErrorReason
+ERROR_REASON_RESUME_OUT_OF_RANGE: ErrorReason
