@@ -9,6 +9,7 @@
 #include "storage/postgres/list_statements.h"
 #include "storage/postgres/outbox_statements.h"
 #include "storage/postgres/read_statements.h"
+#include "storage/postgres/run_errand.h"
 #include "storage/postgres/store_loop.h"
 #include "storage/postgres/table.h"
 
@@ -28,22 +29,6 @@ std::vector<Item> ItemsOf(const std::vector<ItemRead>& reads) {
   items.reserve(reads.size());
   for (const ItemRead& read : reads) items.push_back(read.item);
   return items;
-}
-
-Task<absl::StatusOr<std::vector<Table>>> RunErrand(StoreLoop& on, StoreLoop::ErrandKind kind,
-                                                   std::vector<StatementCall> calls,
-                                                   CallLimits limits) {
-  using Tables = absl::StatusOr<std::vector<Table>>;
-  if (!on.Enter()) co_return ShuttingDown();
-  auto start = [&](Resumer<Tables> resume) {
-    on.Post([loop = &on, kind, calls = std::move(calls), limits = std::move(limits),
-             resume = std::move(resume)]() mutable {
-      loop->RunErrand(kind, std::move(calls), limits, std::move(resume));
-    });
-  };
-  CallbackAwaitable<Tables, decltype(start)> run(start);
-  Tables tables = co_await run;
-  co_return tables;
 }
 
 // Why a call that has come may not begin any more.

@@ -1,5 +1,5 @@
 // PostgresStore: the truth in PostgreSQL 15 or later. See storage/like_store.h for what it
-// promises.
+// promises, and storage/like_maintenance.h.
 //
 // Use it when several servers share one truth. It writes through lanes, each a connection that owns
 // a range of buckets and combines what arrives into batches (lane.h); reads go over a connection of
@@ -26,7 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "storage/cache_outbox.h"
-#include "storage/like_store.h"
+#include "storage/like_maintenance.h"
 #include "storage/postgres/store_options.h"
 #include "storage/postgres/store_stats.h"
 #include "storage/stale_outbox.h"
@@ -35,7 +35,7 @@ namespace counter::postgres {
 
 class StoreLoop;
 
-class PostgresStore final : public LikeStore, public CacheOutbox, public StaleOutbox {
+class PostgresStore final : public MaintainedStore, public CacheOutbox, public StaleOutbox {
  public:
   // Fails if the options or the database are not fit and will not be until somebody changes
   // something. A database that cannot be reached yet is no failure: Health() says so, and it heals.
@@ -52,6 +52,14 @@ class PostgresStore final : public LikeStore, public CacheOutbox, public StaleOu
   Task<absl::StatusOr<LikersPage>> ListLikers(LikersQuery query, CallLimits limits) override;
   Task<absl::StatusOr<AuditPage>> Audit(std::optional<Item> after, int items_max,
                                         CallLimits limits) override;
+  // In store_maintenance.cc.
+  Task<absl::StatusOr<std::vector<RepairedCounter>>> Repair(std::vector<Item> items,
+                                                            CallLimits limits) override;
+  Task<absl::StatusOr<std::vector<Item>>> SomeLikes(UserId user, int items_max,
+                                                    CallLimits limits) override;
+  Task<absl::StatusOr<LikerScan>> ScanLikers(Item item, std::optional<LikePosition> after,
+                                             int scan_max, int likers_max,
+                                             CallLimits limits) override;
   // "unknown" before the first connection.
   std::string Timeline() const override;
   absl::Status Health() const override;

@@ -32,6 +32,7 @@
 #include "storage/postgres/lane.h"
 #include "storage/postgres/link.h"
 #include "storage/postgres/list_statements.h"
+#include "storage/postgres/maintenance_statements.h"
 #include "storage/postgres/open_calls.h"
 #include "storage/postgres/reader.h"
 #include "storage/postgres/session_statements.h"
@@ -93,6 +94,10 @@ class StoreLoop final : public Lane::Host {
   }
 
   // ---- On any thread.
+
+  MaintenanceTimeouts maintenance_timeouts() const {
+    return {options_.audit_timeout, options_.lock_timeout};
+  }
 
   void SetListener(OutboxListener* listener) {
     MutexLock lock(listener_mutex_);

@@ -67,6 +67,8 @@ LikeReader::LikeReader(std::unique_ptr<Database> database, const Clock& clock)
       clock_(clock),
       select_counter_(*database_,
                       "SELECT count, version FROM counters WHERE item_type = ?1 AND item_id = ?2"),
+      select_digest_(*database_,
+                     "SELECT count, digest FROM counters WHERE item_type = ?1 AND item_id = ?2"),
       select_pair_(
           *database_,
           "SELECT c.version FROM user_likes u LEFT JOIN counters c USING(item_type, item_id) "
@@ -87,7 +89,16 @@ LikeReader::LikeReader(std::unique_ptr<Database> database, const Clock& clock)
           *database_,
           "SELECT created_at, user_id FROM user_likes WHERE item_type = ?1 AND item_id = ?2 "
           "AND (created_at, user_id) < (?3, ?4) "
-          "ORDER BY created_at DESC, user_id DESC LIMIT ?5") {}
+          "ORDER BY created_at DESC, user_id DESC LIMIT ?5"),
+      next_type_(*database_,
+                 "SELECT item_type FROM user_likes WHERE item_type > ?1 "
+                 "ORDER BY item_type LIMIT 1"),
+      some_likes_(*database_,
+                  "SELECT item_id FROM user_likes WHERE item_type = ?1 AND user_id = ?2 LIMIT ?3"),
+      next_likes_(*database_,
+                  "SELECT user_id, item_id FROM user_likes "
+                  "WHERE item_type = ?1 AND (user_id, item_id) > (?2, ?3) "
+                  "ORDER BY user_id, item_id LIMIT ?4") {}
 
 DatabaseCode LikeReader::BeginSnapshot() {
   as_of_ = clock_.WallNow();
@@ -210,13 +221,43 @@ absl::StatusOr<AuditPage> LikeReader::Audit(const std::optional<Item>& after, in
 
   AuditPage page;
   page.items_checked = static_cast<int64_t>(range.items.size());
-  for (const auto& [item, is] : range.items) {
-    if (is.stored_count == is.actual_count && is.stored_digest == is.actual_digest) continue;
-    page.findings.push_back(
-        {item, is.stored_count, is.stored_digest, is.actual_count, is.actual_digest});
-  }
+  page.findings = FindingsOf(range);
   if (range.more) page.next = std::prev(range.items.end())->first;
   return page;
+}
+
+std::vector<AuditFinding> LikeReader::FindingsOf(const AuditRange& range) {
+  std::vector<AuditFinding> findings;
+  for (const auto& [item, is] : range.items) {
+    if (is.stored_count == is.actual_count && is.stored_digest == is.actual_digest) continue;
+    findings.push_back(
+        {item, is.stored_count, is.stored_digest, is.actual_count, is.actual_digest});
+  }
+  return findings;
+}
+
+absl::StatusOr<std::vector<AuditFinding>> LikeReader::Recount(const std::vector<Item>& items,
+                                                              const CallLimits& limits) {
+  AuditRange range;
+  range.fixed = true;
+  // Nothing behind the last item's type is looked at.
+  range.more = true;
+  for (const Item& item : items) {
+    Counted& counted = range.items[item];
+    select_digest_.Bind(int64_t{item.type.value}, item.id);
+    const DatabaseCode code = select_digest_.Step();
+    if (code == DatabaseCode::kRow) {
+      counted.stored_count = select_digest_.Int(0);
+      counted.stored_digest = select_digest_.Int(1);
+      select_digest_.Reset();
+    } else if (code != DatabaseCode::kOk) {
+      return CannotRead();
+    }
+  }
+  range.after.type = range.items.begin()->first.type;
+  absl::Status recounted = RecountLikes(range, limits);
+  if (!recounted.ok()) return recounted;
+  return FindingsOf(range);
 }
 
 DatabaseCode LikeReader::LoadCounters(AuditRange& range) {
@@ -226,7 +267,7 @@ DatabaseCode LikeReader::LoadCounters(AuditRange& range) {
   DatabaseCode code = scan_counters_.Step();
   for (; code == DatabaseCode::kRow; code = scan_counters_.Step()) {
     const Item item{ItemType{static_cast<int16_t>(scan_counters_.Int(0))}, scan_counters_.Int(1)};
-    Recount* const recount = range.Find(item);
+    Counted* const recount = range.Find(item);
     if (recount == nullptr) continue;
     recount->stored_count = scan_counters_.Int(2);
     recount->stored_digest = scan_counters_.Int(3);
@@ -245,7 +286,7 @@ absl::Status LikeReader::RecountLikes(AuditRange& range, const CallLimits& limit
       return wanted;
     }
     const Item item{ItemType{static_cast<int16_t>(scan_likes_.Int(0))}, scan_likes_.Int(1)};
-    Recount* const recount = range.Find(item);
+    Counted* const recount = range.Find(item);
     if (recount == nullptr) {
       // Likes come by type: when the page ends below this one's, nothing of it can follow.
       if (range.more && std::prev(range.items.end())->first.type < item.type) break;
@@ -258,16 +299,59 @@ absl::Status LikeReader::RecountLikes(AuditRange& range, const CallLimits& limit
   return code == DatabaseCode::kOk || code == DatabaseCode::kRow ? absl::OkStatus() : CannotRead();
 }
 
-LikeReader::Recount* LikeReader::AuditRange::Find(const Item& item) {
-  if (item <= after) return nullptr;
+absl::StatusOr<std::vector<Item>> LikeReader::SomeLikes(UserId user, int items_max) {
+  std::vector<Item> items;
+  const auto items_wanted = static_cast<size_t>(items_max);
+  // From each type to the next one by the key: there are few types and many likes.
+  int64_t type = 0;
+  while (items.size() < items_wanted) {
+    next_type_.Bind(type);
+    const DatabaseCode found = next_type_.Step();
+    if (found == DatabaseCode::kOk) break;
+    if (found != DatabaseCode::kRow) return CannotRead();
+    type = next_type_.Int(0);
+    next_type_.Reset();
+    some_likes_.Bind(type, user.value, static_cast<int64_t>(items_wanted - items.size()));
+    DatabaseCode code = some_likes_.Step();
+    for (; code == DatabaseCode::kRow; code = some_likes_.Step()) {
+      items.push_back({ItemType{static_cast<int16_t>(type)}, some_likes_.Int(0)});
+    }
+    if (code != DatabaseCode::kOk) return CannotRead();
+  }
+  return items;
+}
+
+absl::StatusOr<LikerScan> LikeReader::ScanLikers(const Item& item,
+                                                 const std::optional<LikePosition>& after,
+                                                 int scan_max, int likers_max) {
+  LikePosition at = after.value_or(LikePosition{});
+  LikerScan scan;
+  next_likes_.Bind(int64_t{item.type.value}, at.user.value, at.item_id, int64_t{scan_max});
+  DatabaseCode code = next_likes_.Step();
+  for (; code == DatabaseCode::kRow; code = next_likes_.Step()) {
+    ++scan.likes_scanned;
+    at = {UserId{next_likes_.Int(0)}, next_likes_.Int(1)};
+    if (at.item_id == item.id) scan.likers.push_back(at.user);
+    if (static_cast<int>(scan.likers.size()) == likers_max) break;
+  }
+  next_likes_.Reset();
+  if (code != DatabaseCode::kOk && code != DatabaseCode::kRow) return CannotRead();
+  // Ended by one of the limits: more may follow.
+  if (code == DatabaseCode::kRow || scan.likes_scanned == scan_max) scan.next = at;
+  return scan;
+}
+
+LikeReader::Counted* LikeReader::AuditRange::Find(const Item& item) {
+  if (!fixed && item <= after) return nullptr;
   const auto found = items.lower_bound(item);
   if (found != items.end() && found->first == item) return &found->second;
+  if (fixed) return nullptr;
   // In a full page there is only room below its end.
   if (found == items.end() && items.size() == items_max) {
     more = true;
     return nullptr;
   }
-  const auto added = items.emplace_hint(found, item, Recount{});
+  const auto added = items.emplace_hint(found, item, Counted{});
   if (items.size() <= items_max) return &added->second;
   items.erase(std::prev(items.end()));
   more = true;

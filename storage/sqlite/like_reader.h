@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "base/call_limits.h"
 #include "base/clock.h"
+#include "storage/like_maintenance.h"
 #include "storage/like_store.h"
 #include "storage/sqlite/database.h"
 
@@ -43,9 +44,17 @@ class LikeReader {
   // large pages. Memory grows with items_max alone. Ends early when the limits say so.
   absl::StatusOr<AuditPage> Audit(const std::optional<Item>& after, int items_max,
                                   const CallLimits& limits);
+  // Which of the items differ from their likes. One pass over the likes from the first item's type
+  // to the last one's.
+  absl::StatusOr<std::vector<AuditFinding>> Recount(const std::vector<Item>& items,
+                                                    const CallLimits& limits);
+
+  absl::StatusOr<std::vector<Item>> SomeLikes(UserId user, int items_max);
+  absl::StatusOr<LikerScan> ScanLikers(const Item& item, const std::optional<LikePosition>& after,
+                                       int scan_max, int likers_max);
 
  private:
-  struct Recount {
+  struct Counted {
     int64_t stored_count = 0;
     int64_t stored_digest = 0;
     int64_t actual_count = 0;
@@ -53,29 +62,35 @@ class LikeReader {
   };
   // The page's items, at most items_max: the smallest that were seen.
   struct AuditRange {
-    Item after;  // Items up to this one are not in the page.
+    Item after;          // Items up to this one are not in the page.
+    bool fixed = false;  // The items are those that are there already.
     size_t items_max = 0;
-    absl::btree_map<Item, Recount> items;
+    absl::btree_map<Item, Counted> items;
     bool more = false;  // Items above the page exist.
 
     // The item's place in the page, or null if it is not of the page.
-    Recount* Find(const Item& item);
+    Counted* Find(const Item& item);
   };
   // Whether a scan has gone on for long enough to look, and nobody wants its end any more.
   absl::Status CheckWanted(int rows, const CallLimits& limits) const;
   DatabaseCode LoadCounters(AuditRange& range);
   absl::Status RecountLikes(AuditRange& range, const CallLimits& limits);
+  static std::vector<AuditFinding> FindingsOf(const AuditRange& range);
 
   const std::unique_ptr<Database> database_;
   const Clock& clock_;
   absl::Time as_of_;
   Statement select_counter_;
+  Statement select_digest_;
   Statement select_pair_;
   Statement scan_counters_;
   Statement scan_likes_;
   Statement scan_user_likes_;
   Statement find_likers_index_;
   Statement scan_likers_;
+  Statement next_type_;
+  Statement some_likes_;
+  Statement next_likes_;
 };
 
 }  // namespace counter::sqlite

@@ -61,8 +61,8 @@ DatabaseCode LikeWriter::Apply(const WriteUnit& unit, absl::Time now,
   return DatabaseCode::kOk;
 }
 
-// Leaves the item's count and version after the unit in `change`. The count is not clamped: a
-// stored count that would fall below zero has drifted from its likes, and the schema refuses it.
+// The count is not clamped: a stored count that would fall below zero has drifted from its likes,
+// and the schema refuses it.
 DatabaseCode LikeWriter::ApplyCounter(const Item& item, int64_t now_micros, CounterChange& change) {
   const int64_t type = item.type.value;
   select_counter_.Bind(type, item.id);
@@ -75,12 +75,26 @@ DatabaseCode LikeWriter::ApplyCounter(const Item& item, int64_t now_micros, Coun
     digest = select_counter_.Int(2);
     select_counter_.Reset();
   }
-  if (change.count_delta == 0) return DatabaseCode::kOk;  // Repeats alone: the version stays.
+  // Repeats alone: the version stays.
+  if (change.count_delta == 0 && change.digest_mix == 0) return DatabaseCode::kOk;
   change.count += change.count_delta;
   change.version = std::max(change.version + 1, now_micros);
   digest ^= change.digest_mix;
   Statement& store = found == DatabaseCode::kRow ? update_counter_ : insert_counter_;
   return store.Run(type, item.id, change.count, change.version, digest);
+}
+
+DatabaseCode LikeWriter::Repair(const std::vector<AuditFinding>& findings, absl::Time now,
+                                std::vector<RepairedCounter>& repaired) {
+  for (const AuditFinding& found : findings) {
+    CounterChange change;
+    change.count_delta = found.actual_count - found.stored_count;
+    change.digest_mix = found.actual_digest ^ found.stored_digest;
+    const DatabaseCode code = ApplyCounter(found.item, absl::ToUnixMicros(now), change);
+    if (code != DatabaseCode::kOk) return code;
+    repaired.push_back({found, change.count, change.version});
+  }
+  return DatabaseCode::kOk;
 }
 
 DatabaseCode LikeWriter::Probe() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "storage/like_maintenance.h"
 #include "storage/like_store.h"
 #include "storage/sqlite/database.h"
 #include "storage/write_combiner.h"
@@ -37,6 +38,11 @@ class LikeWriter {
   // unit's effects are still in the transaction in part: undo the unit or roll back.
   DatabaseCode Apply(const WriteUnit& unit, absl::Time now, std::vector<Applied>& outcomes);
 
+  // Adds the difference that was found to each counter, whatever it holds by now, and leaves in
+  // `repaired` what it holds then. Otherwise as Apply.
+  DatabaseCode Repair(const std::vector<AuditFinding>& findings, absl::Time now,
+                      std::vector<RepairedCounter>& repaired);
+
   // Commits a change that means nothing, to see whether the disk takes it.
   DatabaseCode Probe();
 
@@ -49,6 +55,7 @@ class LikeWriter {
     int64_t count_delta = 0;
     int64_t digest_mix = 0;
   };
+  // Leaves the item's count and version after the change in `change`.
   DatabaseCode ApplyCounter(const Item& item, int64_t now_micros, CounterChange& change);
 
   const std::unique_ptr<Database> database_;

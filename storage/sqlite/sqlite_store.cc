@@ -1,6 +1,8 @@
 #include "storage/sqlite/sqlite_store.h"
 
+#include <atomic>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,7 +17,7 @@
 namespace counter {
 namespace {
 
-class SqliteStore final : public LikeStore {
+class SqliteStore final : public MaintainedStore {
  public:
   // What the store is made of, in the order in which it is needed.
   struct Parts {
@@ -74,6 +76,38 @@ class SqliteStore final : public LikeStore {
     return parts_.audits->Read(std::move(read), std::move(limits));
   }
 
+  Task<absl::StatusOr<std::vector<RepairedCounter>>> Repair(std::vector<Item> items,
+                                                            CallLimits limits) override {
+    // From the recount to the commit nobody else may put the same difference right.
+    if (repairing_.exchange(true)) {
+      absl::Status error = MakeError(ErrorReason::kOverloaded, "a repair is running; try again");
+      MarkNotApplied(error);
+      co_return error;
+    }
+    Task<absl::StatusOr<std::vector<RepairedCounter>>> repair =
+        RepairAlone(std::move(items), std::move(limits));
+    absl::StatusOr<std::vector<RepairedCounter>> repaired = co_await std::move(repair);
+    repairing_ = false;
+    co_return repaired;
+  }
+
+  Task<absl::StatusOr<std::vector<Item>>> SomeLikes(UserId user, int items_max,
+                                                    CallLimits limits) override {
+    std::function<absl::StatusOr<std::vector<Item>>(sqlite::LikeReader&)> read =
+        [user, items_max](sqlite::LikeReader& reader) { return reader.SomeLikes(user, items_max); };
+    return parts_.audits->Read(std::move(read), std::move(limits));
+  }
+
+  Task<absl::StatusOr<LikerScan>> ScanLikers(Item item, std::optional<LikePosition> after,
+                                             int scan_max, int likers_max,
+                                             CallLimits limits) override {
+    std::function<absl::StatusOr<LikerScan>(sqlite::LikeReader&)> read =
+        [item, after, scan_max, likers_max](sqlite::LikeReader& reader) {
+          return reader.ScanLikers(item, after, scan_max, likers_max);
+        };
+    return parts_.audits->Read(std::move(read), std::move(limits));
+  }
+
   std::string Timeline() const override { return parts_.timeline; }
   absl::Status Health() const override { return parts_.writes->Health(); }
 
@@ -85,7 +119,24 @@ class SqliteStore final : public LikeStore {
   }
 
  private:
+  Task<absl::StatusOr<std::vector<RepairedCounter>>> RepairAlone(std::vector<Item> items,
+                                                                 CallLimits limits) {
+    using Findings = absl::StatusOr<std::vector<AuditFinding>>;
+    std::function<Findings(sqlite::LikeReader&)> read = [items = std::move(items),
+                                                         limits](sqlite::LikeReader& reader) {
+      return reader.Recount(items, limits);
+    };
+    Task<Findings> recount = parts_.audits->Read(std::move(read), std::move(limits));
+    Findings findings = co_await std::move(recount);
+    if (!findings.ok()) co_return findings.status();
+    if (findings->empty()) co_return std::vector<RepairedCounter>();
+    Task<absl::StatusOr<std::vector<RepairedCounter>>> repair =
+        parts_.writes->Repair(*std::move(findings));
+    co_return co_await std::move(repair);
+  }
+
   Parts parts_;
+  std::atomic<bool> repairing_ = false;
 };
 
 absl::Status CannotOpen(const std::string& path, absl::string_view why) {
@@ -121,7 +172,8 @@ std::unique_ptr<sqlite::WriteLoop> StartWriter(const SqliteStoreOptions& options
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LikeStore>> OpenSqliteStore(const SqliteStoreOptions& options) {
+absl::StatusOr<std::unique_ptr<MaintainedStore>> OpenSqliteStore(
+    const SqliteStoreOptions& options) {
   SqliteStore::Parts parts;
   absl::StatusOr<std::unique_ptr<sqlite::DataFolder>> folder =
       sqlite::DataFolder::Take(options.path);

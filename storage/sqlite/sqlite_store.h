@@ -1,4 +1,5 @@
-// The embedded store: LikeStore on one SQLite file. Durable, exact, for one process.
+// The embedded store: LikeStore and LikeMaintenance on one SQLite file. Durable, exact, for one
+// process.
 //
 // Use it where there is no PostgreSQL: it needs nothing but a folder. One file holds all likes and
 // counters; beside it live its write-ahead log and a lock file, so that a second process on the
@@ -17,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "storage/like_store.h"
+#include "storage/like_maintenance.h"
 #include "storage/store_observer.h"
 
 namespace counter {
@@ -44,7 +45,7 @@ struct SqliteStoreOptions {
 
 // Opens the store, recovering what a crash left. Fails, with a text for the operator that names the
 // folder, if the file is in use by another store, cannot be used, or is not one of ours.
-absl::StatusOr<std::unique_ptr<LikeStore>> OpenSqliteStore(const SqliteStoreOptions& options);
+absl::StatusOr<std::unique_ptr<MaintainedStore>> OpenSqliteStore(const SqliteStoreOptions& options);
 
 }  // namespace counter
 

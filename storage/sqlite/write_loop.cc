@@ -115,10 +115,35 @@ void WriteLoop::Push(ApplyCall& call) {
   if (asleep_) arrived_.NotifyOne();
 }
 
+Task<WriteLoop::Repaired> WriteLoop::Repair(std::vector<AuditFinding> findings) {
+  RepairCall call;
+  call.findings = std::move(findings);
+  {
+    MutexLock lock(mutex_);
+    if (stopping_) co_return StoppingError();
+    if (repairing_)
+      co_return NotApplied(MakeError(ErrorReason::kOverloaded, "a repair is running"));
+    repairing_ = true;
+  }
+  auto start = [this, &call](Resumer<Repaired> resume) {
+    call.resume = resume;
+    Push(call);
+  };
+  CallbackAwaitable<Repaired, decltype(start)> repaired(start);
+  co_return co_await repaired;
+}
+
+void WriteLoop::Push(RepairCall& call) {
+  MutexLock lock(mutex_);
+  repair_ = &call;
+  if (asleep_) arrived_.NotifyOne();
+}
+
 void WriteLoop::Run() {
   while (TakeArrived()) {
     if (Recover()) WriteBatch();
     Deliver();
+    RepairArrived();
     Checkpoint();
   }
 }
@@ -130,9 +155,9 @@ bool WriteLoop::TakeArrived() {
     const MonotonicTime probe_at = std::chrono::steady_clock::now() + options_.probe_interval;
     bool probe = false;
     asleep_ = true;
-    while (inbox_.empty() && combiner_.mutations() == 0 && !probe) {
+    while (inbox_.empty() && combiner_.mutations() == 0 && repair_ == nullptr && !probe) {
       // A call that was admitted may not have been pushed yet: it is waited for, too.
-      if (stopping_ && held_ == 0) return false;
+      if (stopping_ && held_ == 0 && !repairing_) return false;
       if (failing_) {
         arrived_.WaitUntil(mutex_, probe_at);
         probe = std::chrono::steady_clock::now() >= probe_at;
@@ -234,6 +259,44 @@ DatabaseCode WriteLoop::ExecuteUnit(WriteUnit unit, bool undoable) {
   if (writer_->UndoUnit() != DatabaseCode::kOk) return code;
   combiner_.Fail(unit.id, UnitFailure::kRejected, RowError(), ended_);
   return DatabaseCode::kOk;
+}
+
+void WriteLoop::RepairArrived() {
+  RepairCall* call = nullptr;
+  {
+    MutexLock lock(mutex_);
+    call = std::exchange(repair_, nullptr);
+  }
+  if (call == nullptr) return;
+  Repaired repaired = RepairNow(call->findings);
+  {
+    MutexLock lock(mutex_);
+    repairing_ = false;
+  }
+  // It leaves the call first: the call ends while the resumer runs.
+  Resumer<Repaired> resume = *call->resume;
+  resume(std::move(repaired));
+}
+
+WriteLoop::Repaired WriteLoop::RepairNow(const std::vector<AuditFinding>& findings) {
+  if (writer_ == nullptr) return NotApplied(DiskError(DatabaseCode::kIoError));
+  DatabaseCode code = writer_->Begin();
+  if (code == DatabaseCode::kBusy) {
+    return NotApplied(MakeError(ErrorReason::kStoreUnavailable,
+                                "another process holds the store's file; try again"));
+  }
+  std::vector<RepairedCounter> repaired;
+  if (code == DatabaseCode::kOk) {
+    code = writer_->Repair(findings, options_.clock->WallNow(), repaired);
+  }
+  const bool complete = code == DatabaseCode::kOk;
+  if (complete) code = writer_->Commit();
+  if (code == DatabaseCode::kOk) return repaired;
+  RollBack(code);
+  absl::Status error = IsOfDisk(code) ? DiskError(code) : RowError();
+  // Only a commit can fail and be there all the same.
+  if (!complete) MarkNotApplied(error);
+  return error;
 }
 
 void WriteLoop::AbortBatch(DatabaseCode code, UnitId unit) {

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/task.h"
+#include "storage/like_maintenance.h"
 #include "storage/like_store.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/like_writer.h"
@@ -55,6 +56,10 @@ class WriteLoop {
   // As LikeStore's.
   Task<std::vector<absl::StatusOr<Applied>>> Apply(std::vector<Mutation> mutations,
                                                    CallLimits limits);
+  // Adds the differences that were found to the counters, in a transaction of its own after the
+  // batch that is being written. One at a time; another one is kOverloaded.
+  Task<absl::StatusOr<std::vector<RepairedCounter>>> Repair(std::vector<AuditFinding> findings)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Health() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Idempotent.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -71,6 +76,12 @@ class WriteLoop {
     int open = 0;   // Taken and not ended.
     std::optional<Resumer<Results>> resume;
   };
+  using Repaired = absl::StatusOr<std::vector<RepairedCounter>>;
+  // A Repair that waits. Lives in the frame of its coroutine.
+  struct RepairCall {
+    std::vector<AuditFinding> findings;
+    std::optional<Resumer<Repaired>> resume;
+  };
   // A unit that was executed in the open transaction.
   struct ExecutedUnit {
     WriteUnit unit;
@@ -80,6 +91,7 @@ class WriteLoop {
   // Callers' side.
   void Admit(ApplyCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
   void Push(ApplyCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Push(RepairCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The loop's side: everything below runs on its thread.
   void Run();
@@ -90,6 +102,9 @@ class WriteLoop {
   void WriteBatch();
   std::optional<WriteUnit> NextUnit(int rows_used);
   DatabaseCode ExecuteUnit(WriteUnit unit, bool undoable);
+  // Does the repair that has arrived, if there is one.
+  void RepairArrived() ABSL_LOCKS_EXCLUDED(mutex_);
+  Repaired RepairNow(const std::vector<AuditFinding>& findings);
   // The transaction failed before its commit, at `unit`.
   void AbortBatch(DatabaseCode code, UnitId unit);
   void AbortCommit(DatabaseCode code);
@@ -116,8 +131,10 @@ class WriteLoop {
   mutable Mutex mutex_;
   CondVar arrived_;
   std::vector<ApplyCall*> inbox_ ABSL_GUARDED_BY(mutex_);
-  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;  // The loop waits for arrived_.
-  int held_ ABSL_GUARDED_BY(mutex_) = 0;         // Taken and not ended, in mutations.
+  bool repairing_ ABSL_GUARDED_BY(mutex_) = false;        // A repair was taken and has not ended.
+  RepairCall* repair_ ABSL_GUARDED_BY(mutex_) = nullptr;  // It has arrived.
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;           // The loop waits for arrived_.
+  int held_ ABSL_GUARDED_BY(mutex_) = 0;                  // Taken and not ended, in mutations.
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status write_health_ ABSL_GUARDED_BY(mutex_);
   absl::Status checkpoint_health_ ABSL_GUARDED_BY(mutex_);

@@ -31,6 +31,7 @@ class PostgresUnderTest final : public StoreUnderTest {
   PostgresUnderTest() : url_(MigratedDatabase()) { Open(); }
 
   LikeStore& store() override { return *store_; }
+  LikeMaintenance& maintenance() override { return *store_; }
   void Reopen() override {
     store_.reset();
     Open();

@@ -20,6 +20,7 @@ class SqliteUnderTest final : public StoreUnderTest {
   SqliteUnderTest() { Open(); }
 
   LikeStore& store() override { return *store_; }
+  LikeMaintenance& maintenance() override { return *store_; }
   void Reopen() override {
     store_.reset();
     Open();
@@ -74,7 +75,7 @@ class SqliteUnderTest final : public StoreUnderTest {
 
   TempDir folder_;
   bool likers_index_ = false;
-  std::unique_ptr<LikeStore> store_;
+  std::unique_ptr<MaintainedStore> store_;
 };
 
 }  // namespace

@@ -1,0 +1,29 @@
+#include "storage/postgres/run_errand.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace counter::postgres {
+
+Task<absl::StatusOr<std::vector<Table>>> RunErrand(StoreLoop& on, StoreLoop::ErrandKind kind,
+                                                   std::vector<StatementCall> calls,
+                                                   CallLimits limits) {
+  using Tables = absl::StatusOr<std::vector<Table>>;
+  if (!on.Enter()) {
+    absl::Status error = MakeError(ErrorReason::kShuttingDown, "the server is shutting down");
+    MarkNotApplied(error);
+    co_return error;
+  }
+  auto start = [&](Resumer<Tables> resume) {
+    on.Post([loop = &on, kind, calls = std::move(calls), limits = std::move(limits),
+             resume = std::move(resume)]() mutable {
+      loop->RunErrand(kind, std::move(calls), limits, std::move(resume));
+    });
+  };
+  CallbackAwaitable<Tables, decltype(start)> run(start);
+  Tables tables = co_await run;
+  co_return tables;
+}
+
+}  // namespace counter::postgres
