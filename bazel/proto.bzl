@@ -1,6 +1,6 @@
 """C++ from .proto files with the system's protoc and grpc_cpp_plugin: no proto toolchain, no download.
 
-cc_proto_sources(): messages and, on request, gRPC stubs, for protos of this repository (`srcs`) or
+cc_proto_sources(): messages and, on request, gRPC stubs, for protos of this repository (`srcs`; `imports` are those of ours that they import) or
 for protos that a system package ships (`system_protos`, named relative to `root`).
 """
 
@@ -46,7 +46,7 @@ def _generate_impl(ctx):
     ctx.actions.run(
         executable = "/usr/bin/protoc",
         arguments = [args],
-        inputs = ctx.files.srcs,
+        inputs = ctx.files.srcs + ctx.files.imports,
         outputs = hdrs + srcs + [descriptor],
         mnemonic = "ProtocCc",
         progress_message = "protoc %s" % ctx.label,
@@ -65,15 +65,16 @@ _generate = rule(
     implementation = _generate_impl,
     attrs = {
         "srcs": attr.label_list(allow_files = [".proto"]),
+        "imports": attr.label_list(allow_files = [".proto"]),
         "system_protos": attr.string_list(),
         "import_roots": attr.string_list(),
         "grpc": attr.bool(default = False),
     },
 )
 
-def cc_proto_sources(name, srcs = [], system_protos = [], import_roots = [], grpc = False, deps = [], visibility = None):
+def cc_proto_sources(name, srcs = [], imports = [], system_protos = [], import_roots = [], grpc = False, deps = [], visibility = None):
     """A cc_library `name` with the generated code, and `name`_protoset with the descriptors and their comments."""
-    _generate(name = name + "_gen", srcs = srcs, system_protos = system_protos, import_roots = import_roots, grpc = grpc)
+    _generate(name = name + "_gen", srcs = srcs, imports = imports, system_protos = system_protos, import_roots = import_roots, grpc = grpc)
     native.filegroup(name = name + "_hdrs", srcs = [":" + name + "_gen"], output_group = "hdrs")
     native.filegroup(name = name + "_srcs", srcs = [":" + name + "_gen"], output_group = "srcs")
     native.filegroup(name = name + "_protoset", srcs = [":" + name + "_gen"], output_group = "protoset", visibility = visibility)

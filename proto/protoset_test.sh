@@ -6,6 +6,7 @@ text=$(protoc --decode=google.protobuf.FileDescriptorSet -I/usr/include google/p
 failed=0
 for wanted in \
   'name: "CounterService"' \
+  'name: "AdminService"' \
   'name: "ErrorReason"' \
   'name: "ErrorInfo"' \
   'name: "BadRequest"' \

@@ -32,7 +32,7 @@ namespace {
 
 // A store, and its outbox if it has one.
 struct OpenedStore {
-  std::unique_ptr<LikeStore> store;
+  std::unique_ptr<MaintainedStore> store;
   CacheOutbox* outbox = nullptr;
   StaleOutbox* stale_outbox = nullptr;
   const postgres::PostgresStore* postgres = nullptr;  // What `store` is, if it is that.
@@ -50,7 +50,7 @@ absl::StatusOr<OpenedStore> OpenSqlite(const Config& config, StoreObserver& obse
   options.batch_rows_max = config.batch_rows_max;
   options.likers_index = config.likers_index;
   options.observer = &observer;
-  absl::StatusOr<std::unique_ptr<LikeStore>> store = OpenSqliteStore(options);
+  absl::StatusOr<std::unique_ptr<MaintainedStore>> store = OpenSqliteStore(options);
   if (!store.ok()) return store.status();
   return OpenedStore{*std::move(store)};
 }
@@ -98,6 +98,7 @@ class LocalBackends final : public Backends {
                                         .users_max = config.rate_limit_users_max}) {}
 
   LikeStore& store() override { return *opened_.store; }
+  LikeMaintenance& maintenance() override { return *opened_.store; }
   CountCache& count_cache() override { return counts_; }
   RecentLikes& recent_likes() override { return recent_likes_; }
   RateLimiter& rate_limiter() override { return rate_limiter_; }
@@ -191,6 +192,7 @@ class RedisBackends final : public Backends {
   ~RedisBackends() override { Stop(); }
 
   LikeStore& store() override { return *opened_.store; }
+  LikeMaintenance& maintenance() override { return *opened_.store; }
   CountCache& count_cache() override {
     if (near_.has_value()) return *near_;
     return upkeep_;

@@ -24,6 +24,7 @@
 #include "cache/recent_likes.h"
 #include "server/config/config.h"
 #include "server/metrics/metrics.h"
+#include "storage/like_maintenance.h"
 #include "storage/like_store.h"
 #include "storage/store_observer.h"
 
@@ -37,6 +38,7 @@ class Backends {
   virtual ~Backends() = default;
 
   virtual LikeStore& store() = 0;
+  virtual LikeMaintenance& maintenance() = 0;  // Of the same store.
   virtual CountCache& count_cache() = 0;
   virtual RecentLikes& recent_likes() = 0;
   virtual RateLimiter& rate_limiter() = 0;

@@ -77,6 +77,24 @@ void SetMutationResult(const ProtoCall& call, int action, absl::StatusOr<WriteAn
 
 }  // namespace
 
+std::vector<MutationRef> ToMutationRefs(const MutationMessages& mutations) {
+  std::vector<MutationRef> refs;
+  refs.reserve(mutations.size());
+  for (const v1::Mutation& mutation : mutations) {
+    refs.push_back({mutation.user_id(), ToItemRef(mutation.item()), mutation.action()});
+  }
+  return refs;
+}
+
+void AddMutationResults(const ProtoCall& call, const MutationMessages& mutations,
+                        std::vector<absl::StatusOr<WriteAnswer>> answers,
+                        google::protobuf::RepeatedPtrField<v1::MutationResult>& out) {
+  for (int i = 0; i < mutations.size(); ++i) {
+    SetMutationResult(call, mutations[i].action(), std::move(answers[static_cast<size_t>(i)]),
+                      *out.Add());
+  }
+}
+
 void SetItemCount(CountAnswer answer, v1::ItemCount& out) { SetCount(std::move(answer), out); }
 
 Task<absl::Status> CounterProto::Like(const ProtoCall& call, const v1::LikeRequest& request,
@@ -106,19 +124,11 @@ Task<absl::Status> CounterProto::Unlike(const ProtoCall& call, const v1::UnlikeR
 Task<absl::Status> CounterProto::WriteLikes(const ProtoCall& call,
                                             const v1::WriteLikesRequest& request,
                                             v1::WriteLikesResponse& response) {
-  std::vector<MutationRef> mutations;
-  mutations.reserve(request.mutations_size());
-  for (const v1::Mutation& mutation : request.mutations()) {
-    mutations.push_back({mutation.user_id(), ToItemRef(mutation.item()), mutation.action()});
-  }
   Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> write =
-      service_.WriteLikes(std::move(mutations), call.limits);
+      service_.WriteLikes(ToMutationRefs(request.mutations()), call.limits);
   absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>> answers = co_await std::move(write);
   if (!answers.ok()) co_return answers.status();
-  for (int i = 0; i < request.mutations_size(); ++i) {
-    SetMutationResult(call, request.mutations(i).action(), std::move((*answers)[i]),
-                      *response.add_results());
-  }
+  AddMutationResults(call, request.mutations(), *std::move(answers), *response.mutable_results());
   co_return absl::OkStatus();
 }
 

@@ -25,6 +25,14 @@ struct ProtoCall {
   bool is_repeat = false;
 };
 
+// Between the mutations of a message and the service's, and back.
+using MutationMessages = google::protobuf::RepeatedPtrField<v1::Mutation>;
+std::vector<MutationRef> ToMutationRefs(const MutationMessages& mutations);
+// Requires as many answers as mutations.
+void AddMutationResults(const ProtoCall& call, const MutationMessages& mutations,
+                        std::vector<absl::StatusOr<WriteAnswer>> answers,
+                        google::protobuf::RepeatedPtrField<v1::MutationResult>& out);
+
 // The count of an item whose name is in `out` already.
 void SetItemCount(CountAnswer answer, v1::ItemCount& out);
 

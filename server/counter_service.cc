@@ -116,6 +116,16 @@ Task<absl::StatusOr<WriteAnswer>> CounterService::WriteOne(Action action, int64_
 
 Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::WriteLikes(
     std::vector<MutationRef> mutations, CallLimits limits) {
+  return WriteMany(std::move(mutations), Charging::kCharged, std::move(limits));
+}
+
+Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::ImportLikes(
+    std::vector<MutationRef> mutations, CallLimits limits) {
+  return WriteMany(std::move(mutations), Charging::kUncharged, std::move(limits));
+}
+
+Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::WriteMany(
+    std::vector<MutationRef> mutations, Charging charging, CallLimits limits) {
   RequestCheck size_check(item_types_);
   if (!size_check.Size("mutations", mutations.size())) co_return size_check.error();
 
@@ -138,7 +148,9 @@ Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::W
     places.push_back(i);
   }
 
-  Task<WriteResults> write = Write(accepted, std::move(limits));
+  Task<WriteResults> write = charging == Charging::kCharged
+                                 ? Write(accepted, std::move(limits))
+                                 : WriteUncharged(accepted, std::move(limits));
   const WriteResults results = co_await std::move(write);
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].ok()) {
@@ -201,16 +213,31 @@ Task<CounterService::WriteResults> CounterService::Write(std::vector<Mutation> m
     co_await std::move(give_back);
   }
 
-  Task<> tell = TellCaches(granted, applied, as_of);
-  co_await std::move(tell);
+  Task<> finish = FinishWrite(granted, applied, as_of);
+  co_await std::move(finish);
+  for (size_t i = 0; i < applied.size(); ++i) results[places[i]] = std::move(applied[i]);
+  co_return results;
+}
 
-  const auto unknown = std::count_if(applied.begin(), applied.end(), [](const auto& result) {
+Task<CounterService::WriteResults> CounterService::WriteUncharged(std::vector<Mutation> mutations,
+                                                                  CallLimits limits) {
+  if (mutations.empty()) co_return WriteResults();
+  const absl::Time as_of = parts_.clock.WallNow();
+  Task<WriteResults> apply = parts_.store.Apply(mutations, std::move(limits));
+  WriteResults applied = co_await std::move(apply);
+  Task<> finish = FinishWrite(mutations, applied, as_of);
+  co_await std::move(finish);
+  co_return applied;
+}
+
+Task<> CounterService::FinishWrite(const std::vector<Mutation>& mutations,
+                                   const WriteResults& results, absl::Time as_of) {
+  Task<> tell = TellCaches(mutations, results, as_of);
+  co_await std::move(tell);
+  const auto unknown = std::count_if(results.begin(), results.end(), [](const auto& result) {
     return !result.ok() && !IsNotApplied(result.status());
   });
   if (unknown > 0) parts_.observer.OutcomeUnknown(unknown);
-
-  for (size_t i = 0; i < applied.size(); ++i) results[places[i]] = std::move(applied[i]);
-  co_return results;
 }
 
 Task<std::vector<LikeGrant>> CounterService::Charge(const std::vector<LikeCharge>& charges) {

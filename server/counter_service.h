@@ -132,6 +132,13 @@ class CounterService {
   Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> WriteLikes(
       std::vector<MutationRef> mutations, CallLimits limits);
 
+  // For operators, who are not users: charges nobody. Otherwise as WriteLikes.
+  Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> ImportLikes(
+      std::vector<MutationRef> mutations, CallLimits limits);
+  // The same for mutations that need no check. Result i is of mutations[i].
+  Task<std::vector<absl::StatusOr<Applied>>> WriteUncharged(std::vector<Mutation> mutations,
+                                                            CallLimits limits);
+
   // Answer i is for items[i]. Errors: kInvalidRequest and those of LikeStore.
   Task<absl::StatusOr<std::vector<CountAnswer>>> Counts(CountsRequest request, CallLimits limits);
 
@@ -154,9 +161,15 @@ class CounterService {
 
   Task<absl::StatusOr<WriteAnswer>> WriteOne(Action action, int64_t user_id, ItemRef item,
                                              CallLimits limits);
+  enum class Charging : uint8_t { kCharged, kUncharged };
+  Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> WriteMany(
+      std::vector<MutationRef> mutations, Charging charging, CallLimits limits);
   // Charges, applies and tells the caches. Result i is of mutations[i].
   Task<WriteResults> Write(std::vector<Mutation> mutations, CallLimits limits);
   Task<std::vector<LikeGrant>> Charge(const std::vector<LikeCharge>& charges);
+  // What follows a write: tells the caches, and counts outcomes that are unknown.
+  Task<> FinishWrite(const std::vector<Mutation>& mutations, const WriteResults& results,
+                     absl::Time as_of);
   Task<> TellCaches(const std::vector<Mutation>& mutations, const WriteResults& results,
                     absl::Time as_of);
 

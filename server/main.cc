@@ -22,6 +22,7 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/admin/admin_listener.h"
 #include "server/admission.h"
 #include "server/backends.h"
 #include "server/config/command_line.h"
@@ -71,16 +72,18 @@ rpc::Server::Options RpcOptions(const Config& config, rpc::CallGate& gate) {
 // The methods whose calls are counted one by one.
 std::vector<GrpcMethod> MethodNames() {
   std::vector<GrpcMethod> names;
-  const google::protobuf::ServiceDescriptor* service =
-      google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(kServiceName);
-  for (int i = 0; i < service->method_count(); ++i) {
-    const google::protobuf::MethodDescriptor& method = *service->method(i);
-    const GrpcMethod::Type type =
-        method.client_streaming() ? (method.server_streaming() ? GrpcMethod::Type::kBidiStream
-                                                               : GrpcMethod::Type::kClientStream)
-                                  : (method.server_streaming() ? GrpcMethod::Type::kServerStream
-                                                               : GrpcMethod::Type::kUnary);
-    names.emplace_back(absl::StrCat("/", kServiceName, "/", method.name()), type);
+  for (const char* service_name : {kServiceName, AdminListener::kServiceName}) {
+    const google::protobuf::ServiceDescriptor* service =
+        google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(service_name);
+    for (int i = 0; i < service->method_count(); ++i) {
+      const google::protobuf::MethodDescriptor& method = *service->method(i);
+      const GrpcMethod::Type type =
+          method.client_streaming() ? (method.server_streaming() ? GrpcMethod::Type::kBidiStream
+                                                                 : GrpcMethod::Type::kClientStream)
+                                    : (method.server_streaming() ? GrpcMethod::Type::kServerStream
+                                                                 : GrpcMethod::Type::kUnary);
+      names.emplace_back(absl::StrCat("/", service_name, "/", method.name()), type);
+    }
   }
   return names;
 }
@@ -124,6 +127,24 @@ std::vector<MetricReading> WatchReadings(const WatchHub& hub) {
        stats.failed_reads}};
 }
 
+// Series that come and go mislead: without the listener they are there, and 0.
+std::vector<MetricReading> AdminReadings(const AdminListener* admin) {
+  const AdminService::Stats stats = admin == nullptr ? AdminService::Stats() : admin->stats();
+  const auto counter = [](const char* name, const char* help, int64_t value) {
+    return MetricReading{MetricReading::Kind::kCounter, name, help, {}, value};
+  };
+  return {
+      counter("counter_admin_items_audited_total", "Items that audits and repairs recounted.",
+              stats.items_audited),
+      counter("counter_admin_items_diverging_total",
+              "Recounted items whose counter differed from their likes.", stats.items_diverging),
+      counter("counter_admin_counters_repaired_total", "Counters that repairs corrected.",
+              stats.counters_repaired),
+      counter("counter_admin_likes_written_total",
+              "Likes and unlikes of erasures, deletions and imports that changed something.",
+              stats.likes_written)};
+}
+
 std::string Address(const ListenAddress& listen, int port) {
   return ListenAddress{listen.host, port}.ToString();
 }
@@ -141,6 +162,7 @@ class Counterd {
   absl::Status Start(const LogWriter& log);
   absl::Status StartOperatorListener();
   absl::Status StartGateway();
+  absl::Status StartAdminListener();
   absl::Status SayReady() const;
   void Drain();
   void SendCallersAway(absl::Duration budget);
@@ -165,6 +187,7 @@ class Counterd {
   std::unique_ptr<rpc::Server> rpc_server_;
   std::unique_ptr<http::HttpServer> operator_listener_;
   std::unique_ptr<Gateway> gateway_;
+  std::unique_ptr<AdminListener> admin_listener_;
   std::unique_ptr<Readiness> readiness_;
 };
 
@@ -218,6 +241,7 @@ absl::Status Counterd::Start(const LogWriter& log) {
     metrics_.AddReadings([this] { return DiskReadings(config_.data_dir); });
   metrics_.AddReadings([this] { return backends_->Readings(); });
   metrics_.AddReadings([this] { return WatchReadings(*watch_hub_); });
+  metrics_.AddReadings([this] { return AdminReadings(admin_listener_.get()); });
   watch_hub_->Start();
 
   if (absl::Status started = rpc_server_->Start(); !started.ok()) return started;
@@ -225,6 +249,8 @@ absl::Status Counterd::Start(const LogWriter& log) {
     health_.Set("", ready);
     health_.Set(kServiceName, ready);
   });
+  // Before the listener that asks for its numbers.
+  if (absl::Status started = StartAdminListener(); !started.ok()) return started;
   if (absl::Status started = StartOperatorListener(); !started.ok()) return started;
   if (absl::Status started = StartGateway(); !started.ok()) return started;
   return SayReady();
@@ -256,6 +282,23 @@ absl::Status Counterd::StartGateway() {
   return gateway_->Start();
 }
 
+absl::Status Counterd::StartAdminListener() {
+  if (!config_.admin_listen.has_value()) return absl::OkStatus();
+  AdminListener::Options options;
+  options.service.audited_items_per_second = config_.audited_items_per_second;
+  options.server.listen = config_.admin_listen->ToString();
+  options.server.receive_bytes_max = config_.receive_bytes_max;
+  options.reflection = config_.reflection;
+  admin_listener_ = std::make_unique<AdminListener>(
+      AdminListener::Parts{{backends_->store(), backends_->maintenance(), backends_->count_cache(),
+                            *service_, Clock::System()},
+                           ItemTypes(config_.item_types),
+                           call_metrics_,
+                           call_metrics_},
+      std::move(options));
+  return admin_listener_->Start();
+}
+
 absl::Status Counterd::SayReady() const {
   std::vector<std::pair<std::string, std::string>> listeners;
   listeners.emplace_back("grpc", Address(config_.grpc_listen, rpc_server_->port()));
@@ -265,11 +308,15 @@ absl::Status Counterd::SayReady() const {
   const std::string http =
       gateway_ == nullptr ? "off" : Address(*config_.http_listen, gateway_->port());
   if (gateway_ != nullptr) listeners.emplace_back("http", http);
+  const std::string admin =
+      admin_listener_ == nullptr ? "off" : Address(*config_.admin_listen, admin_listener_->port());
+  if (admin_listener_ != nullptr) listeners.emplace_back("admin", admin);
   Log(LogLevel::kInfo, "Counter is serving.",
       {{"version", kVersion},
        {"grpc", listeners[0].second},
        {"http", http},
        {"metrics", operator_listener_ != nullptr ? listeners[1].second : "off"},
+       {"admin", admin},
        {"data_dir", config_.data_dir},
        {"settings", summary_}});
   return config_.ready_file.empty() ? absl::OkStatus()
@@ -288,11 +335,12 @@ void Counterd::Drain() {
   }
   const absl::Duration left =
       std::max(Between(Clock::System().MonotonicNow(), end), absl::ZeroDuration());
-  std::thread gateway_drain([this, left] {
+  std::thread others_drain([this, left] {
     if (gateway_ != nullptr) gateway_->Drain(left);
+    if (admin_listener_ != nullptr) admin_listener_->Drain(left);
   });
   if (rpc_server_ != nullptr) rpc_server_->Drain(left);
-  gateway_drain.join();
+  others_drain.join();
   if (gateway_ != nullptr) gateway_->Stop();
   if (operator_listener_ != nullptr) operator_listener_->Stop();
   if (watch_hub_ != nullptr) watch_hub_->Stop();

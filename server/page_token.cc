@@ -15,8 +15,15 @@ constexpr size_t kCheckBytes = 8;
 // Kinds of list, so that a user's likes and an item's likers never share a name.
 constexpr uint64_t kLikes = 1;
 constexpr uint64_t kLikers = 2;
+constexpr uint64_t kAllItems = 3;
+constexpr uint64_t kDeletion = 4;
 
 uint64_t Chain(uint64_t hash, uint64_t next) { return Mix64(hash ^ next); }
+
+ListName OfItem(uint64_t kind, const Item& item) {
+  return {Chain(Chain(Mix64(kind), static_cast<uint64_t>(item.type.value)),
+                static_cast<uint64_t>(item.id))};
+}
 
 }  // namespace
 
@@ -26,10 +33,11 @@ ListName LikesOf(UserId user, const std::vector<ItemType>& filter) {
   return {hash};
 }
 
-ListName LikersOf(const Item& item) {
-  return {Chain(Chain(Mix64(kLikers), static_cast<uint64_t>(item.type.value)),
-                static_cast<uint64_t>(item.id))};
-}
+ListName LikersOf(const Item& item) { return OfItem(kLikers, item); }
+
+ListName DeletionOf(const Item& item) { return OfItem(kDeletion, item); }
+
+ListName AllItems() { return {Mix64(kAllItems)}; }
 
 std::string EncodePageToken(ListName list, const PagePosition& position) {
   std::string bytes;

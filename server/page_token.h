@@ -30,8 +30,14 @@ struct ListName {
 // The likes of a user. `filter` as the caller gave it: sorted, each type once; none for all types.
 ListName LikesOf(UserId user, const std::vector<ItemType>& filter);
 ListName LikersOf(const Item& item);
+// All items of the store, in the order of types and ids, as an audit goes through them.
+ListName AllItems();
+// The likes of the type of an item that is being deleted, in the order of users and items:
+// `liked_at` is a user's id then.
+ListName DeletionOf(const Item& item);
 
-// Where a page ended. Of a list of likers `type` is 0 and `id` is the user's.
+// Where a page ended. Of a list of likers `type` is 0 and `id` is the
+// user's; of all items `liked_at` is 0.
 struct PagePosition {
   int64_t liked_at = 0;
   ItemType type;

@@ -42,13 +42,20 @@ Examples:
   counterctl bench --rate 500 --duration 10s
                                            reads at a fixed rate; percentiles
   counterctl bench --mix WriteLikes --yes  writes, too; taken back at the end
+  counterctl admin audit                   recounts all likes; exit status 1 if a
+                                           counter differs from them
+  counterctl admin repair                  corrects such counters; callers go on
+  counterctl admin erase-user 123 --yes    takes back all likes of a user
+  counterctl admin delete-item post:456 --yes
+                                           takes back all likes of an item
+  counterctl admin import likes.csv        as import, and charges no rate limit
   counterctl health --wait 10s             until the server takes calls
   counterctl status                        one look at the server
   counterctl context set prod dns:///counter.example:50051
   counterctl completion bash > /etc/bash_completion.d/counterctl
 
-Answers go to stdout, complaints to stderr. Exit status: 0; 64 for a wrong
-command line; 64 + the gRPC code for a call that failed (67 invalid argument,
+Answers go to stdout, complaints to stderr. Exit status: 0; 1 for an audit that
+found something; 64 for a wrong command line; 64 + the gRPC code for a call that failed (67 invalid argument,
 68 deadline exceeded, 72 rate limited or overloaded, 78 unavailable).
 )";
 
@@ -177,7 +184,7 @@ std::string ChooseServer(const std::string& context, Settings& settings) {
   return fault;
 }
 
-void AddImportOptions(CLI::App& app, Settings& settings) {
+void AddImportFiles(CLI::App& app, Settings& settings) {
   ImportSettings& import = settings.import;
   app.add_option("FILE", import.file, "The file; - is standard input.")->required();
   app.add_option("--format", import.format, "csv or json [by the name of the file].")
@@ -185,6 +192,11 @@ void AddImportOptions(CLI::App& app, Settings& settings) {
       ->type_name("FORMAT");
   app.add_option("--errors", import.errors, "Where refused lines go [FILE.errors].")
       ->type_name("FILE");
+}
+
+void AddImportOptions(CLI::App& app, Settings& settings) {
+  ImportSettings& import = settings.import;
+  AddImportFiles(app, settings);
   app.add_option("--calls", import.options.calls_max, "How many at once [4].")
       ->check(CLI::Range(1, 64).description(""))
       ->type_name("NUMBER");
@@ -288,6 +300,46 @@ void AddContextCommands(CLI::App& context, Settings& settings, Command& command,
   set->add_option("SERVER", settings.context_server, "Where its server listens.")->required();
 }
 
+// The commands of operators, by the name of each.
+void AddAdminCommands(CLI::App& admin, Settings& settings, Command& command, int& status) {
+  AdminSettings& options = settings.admin;
+  admin.require_subcommand(1);
+  admin.fallthrough();
+  admin
+      .add_option("--admin-server", options.server,
+                  "Where AdminService listens, the server's ADMIN_LISTEN [127.0.0.1:50052].")
+      ->envname("COUNTER_ADMIN_SERVER")
+      ->type_name("HOST:PORT");
+  AddDuration(admin, "--page-deadline", options.page_deadline, "Of one page [10m].");
+  AddDuration(admin, "--patience", options.patience,
+              "How long to try what the server cannot take now [10m].");
+  const auto add = [&](const char* name, const char* help, int (Command::*run)() const) {
+    CLI::App* one = admin.add_subcommand(name, help);
+    one->fallthrough();
+    one->final_callback([&command, &status, run] { status = (command.*run)(); });
+    return one;
+  };
+  CLI::App* audit = add("audit", "Which counters differ from their likes.", &Command::AdminAudit);
+  CLI::App* repair = add("repair", "Corrects the counters that differ.", &Command::AdminRepair);
+  for (CLI::App* one : {audit, repair}) {
+    one->add_option("--page-items", options.items_max, "Items of one page [100000].")
+        ->check(CLI::Range(1, 1'000'000).description(""))
+        ->type_name("NUMBER");
+  }
+  CLI::App* erase = add("erase-user", "Takes back all likes of a user.", &Command::AdminEraseUser);
+  AddUser(*erase, settings);
+  CLI::App* remove =
+      add("delete-item", "Takes back all likes of an item.", &Command::AdminDeleteItem);
+  AddItems(*remove, settings, "ITEM")->required()->expected(1);
+  for (CLI::App* one : {erase, remove})
+    one->add_flag("--yes", options.yes, "It is wanted: it cannot be undone.");
+  for (CLI::App* one : {audit, repair, remove})
+    one->add_option("--page-token", options.page_token, "Where to go on.")->type_name("TOKEN");
+  CLI::App* import =
+      add("import", "Likes and unlikes from a file; charges nobody.", &Command::AdminImport);
+  AddImportFiles(*import, settings);
+}
+
 }  // namespace
 
 int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
@@ -327,6 +379,9 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   int context_status = 0;
   CLI::App* context = app.add_subcommand("context", "Names for servers.");
   AddContextCommands(*context, settings, command, context_status);
+  int admin_status = 0;
+  CLI::App* admin = app.add_subcommand("admin", "What operators do: audit, repair, erase, import.");
+  AddAdminCommands(*admin, settings, command, admin_status);
   std::string shell;
   CLI::App* completion = app.add_subcommand("completion", "A script for bash, zsh or fish.");
   completion->add_option("SHELL", shell, "bash, zsh or fish.")
@@ -340,6 +395,7 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     return app.exit(wrong, out, err) == 0 ? 0 : kExitUsage;
   }
   if (context->parsed()) return context_status;
+  if (admin->parsed()) return admin_status;
   if (completion->parsed()) {
     out << CompletionScript(shell, CommandWords(app), OptionWords(app));
     return 0;

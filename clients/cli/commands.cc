@@ -154,12 +154,32 @@ int Command::Status() const {
 
 int Command::Import() const {
   const client::Client client = Connect(/*wait_for_ready=*/true);
-  return RunImport(client, settings_.import, settings_.format, OnTerminal(), out_, err_);
+  return RunImport(Importer::WriteLikesOf(client), settings_.import, settings_.format, OnTerminal(),
+                   out_, err_);
 }
 
 int Command::Export() const {
   const client::Client client = Connect(/*wait_for_ready=*/true);
   return RunExport(client, settings_.export_, settings_.format, OnTerminal(), out_, err_);
+}
+
+int Command::AdminAudit() const { return RunAudit(settings_.admin, settings_.format, out_, err_); }
+
+int Command::AdminRepair() const {
+  return RunRepair(settings_.admin, settings_.format, out_, err_);
+}
+
+int Command::AdminEraseUser() const {
+  return RunEraseUser(settings_.admin, settings_.user, settings_.format, out_, err_);
+}
+
+int Command::AdminDeleteItem() const {
+  return RunDeleteItem(settings_.admin, settings_.items.front(), settings_.format, out_, err_);
+}
+
+int Command::AdminImport() const {
+  return RunAdminImport(settings_.admin, settings_.import, settings_.format, OnTerminal(), out_,
+                        err_);
 }
 
 bool Command::OnTerminal() const { return &err_ == &std::cerr && ::isatty(STDERR_FILENO) == 1; }

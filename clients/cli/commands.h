@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "clients/cli/admin_command.h"
 #include "clients/cli/bench_command.h"
 #include "clients/cli/contexts.h"
 #include "clients/cli/export_command.h"
@@ -38,6 +39,7 @@ struct Settings {
   ImportSettings import;
   BenchSettings bench;
   ExportSettings export_;
+  AdminSettings admin;
   std::string items_file;  // "-": standard input. Empty: the items are in the command line.
   std::string context_name;
   std::string context_server;
@@ -61,6 +63,11 @@ class Command {
   int Import() const;
   int Bench() const;
   int Export() const;
+  int AdminAudit() const;
+  int AdminRepair() const;
+  int AdminEraseUser() const;
+  int AdminDeleteItem() const;
+  int AdminImport() const;
   int ListContexts() const;
   int SetContext() const;
   int UseContext() const;

@@ -57,8 +57,8 @@ int Complain(const std::string& message, std::ostream& err) {
 
 }  // namespace
 
-int RunImport(const client::Client& client, const ImportSettings& settings, Format format,
-              bool terminal, std::ostream& out, std::ostream& err) {
+int RunImport(Importer::Write write, const ImportSettings& settings, Format format, bool terminal,
+              std::ostream& out, std::ostream& err) {
   const bool from_stdin = settings.file == "-";
   std::ifstream file;
   int64_t bytes = 0;
@@ -84,7 +84,7 @@ int RunImport(const client::Client& client, const ImportSettings& settings, Form
   }
 
   const ProgressLine line(ledger.offset(), bytes, ledger.totals(), err);
-  Importer importer(client, from_stdin ? std::cin : file, ledger, options);
+  Importer importer(std::move(write), from_stdin ? std::cin : file, ledger, options);
   const std::optional<client::Error> failed =
       importer.Run([&](int64_t offset, const ImportTotals& totals) {
         if (terminal) line.Show(offset, totals);

@@ -8,7 +8,6 @@
 
 #include "clients/cli/importer.h"
 #include "clients/cli/output.h"
-#include "clients/cpp/client.h"
 
 namespace counter::cli {
 
@@ -20,8 +19,8 @@ struct ImportSettings {
 };
 
 // Progress is shown if `terminal`.
-int RunImport(const client::Client& client, const ImportSettings& settings, Format format,
-              bool terminal, std::ostream& out, std::ostream& err);
+int RunImport(Importer::Write write, const ImportSettings& settings, Format format, bool terminal,
+              std::ostream& out, std::ostream& err);
 
 }  // namespace counter::cli
 

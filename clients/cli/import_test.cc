@@ -104,7 +104,7 @@ ImportTotals ImportText(const ScriptedServer& server, const std::string& text,
   const Client client = Client::Connect({.target = server.target()});
   std::istringstream input(text);
   ImportLedger ledger("", errors, 0);
-  Importer importer(client, input, ledger, options);
+  Importer importer(Importer::WriteLikesOf(client), input, ledger, options);
   const auto failed = importer.Run([](int64_t, const ImportTotals&) {});
   CHECK_FALSE(failed.has_value());
   return ledger.totals();
@@ -133,7 +133,7 @@ TEST_CASE(
   const Client client = Client::Connect({.target = server.target()});
   std::istringstream input("1,post,1\n");
   ImportLedger nothing("", FreshPath("none.errors"), 0);
-  Importer importer(client, input, nothing, {});
+  Importer importer(Importer::WriteLikesOf(client), input, nothing, {});
   CHECK(importer.Run([](int64_t, const ImportTotals&) {}).has_value());
 
   const std::string errors = FreshPath("again.errors");

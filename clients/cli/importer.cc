@@ -23,9 +23,14 @@ std::string ErrorLine(int64_t number, const std::string& fault, const std::strin
 
 }  // namespace
 
-Importer::Importer(const client::Client& client, std::istream& input, ImportLedger& ledger,
-                   Options options)
-    : client_(client),
+Importer::Write Importer::WriteLikesOf(const client::Client& client) {
+  return [&client](const std::vector<client::Mutation>& mutations) {
+    return client.WriteLikes(mutations, {.deadline = kCallDeadline});
+  };
+}
+
+Importer::Importer(Write write, std::istream& input, ImportLedger& ledger, Options options)
+    : write_(std::move(write)),
       input_(input),
       ledger_(ledger),
       options_(options),
@@ -121,7 +126,7 @@ std::optional<Error> Importer::Apply(Batch& batch) const {
     std::vector<client::Mutation> mutations;
     mutations.reserve(lines.size());
     for (const Line& line : lines) mutations.push_back(line.mutation);
-    const auto written = client_.WriteLikes(mutations, {.deadline = kCallDeadline});
+    const auto written = write_(mutations);
     std::optional<Error> again;  // The last failure that may pass.
     if (!written.ok()) {
       if (!MayPass(written.error().kind)) return written.error();

@@ -1,4 +1,4 @@
-// Importer: reads a file of likes and writes them through WriteLikes, several calls at once.
+// Importer: reads a file of likes and writes them by calls of many, several at once.
 //
 // Use it for files of any size: it holds a few batches. It may be killed at any time and run again:
 // it goes on where ImportLedger recorded. The order of the lines of one pair (user, item) is kept:
@@ -39,9 +39,14 @@ class Importer {
   // Called about five times a second with the bytes and the totals so far.
   using Progress = std::function<void(int64_t offset, const ImportTotals& totals)>;
 
-  // Borrows all but the options; they must outlive it. `input` stands at ledger.offset().
-  Importer(const client::Client& client, std::istream& input, ImportLedger& ledger,
-           Options options);
+  // One call: WriteLikes, or what does the same. Called from several threads at once.
+  using Write = std::function<client::Result<client::WriteLikesReply>(
+      const std::vector<client::Mutation>& mutations)>;
+  // WriteLikes of the client, which is borrowed.
+  static Write WriteLikesOf(const client::Client& client);
+
+  // Borrows input and ledger; they must outlive it. `input` stands at ledger.offset().
+  Importer(Write write, std::istream& input, ImportLedger& ledger, Options options);
 
   // The error that ended it early, or nothing: all lines were taken or refused.
   std::optional<client::Error> Run(const Progress& progress);
@@ -66,7 +71,7 @@ class Importer {
   // Until all lines are taken or refused; the error if patience ended.
   std::optional<client::Error> Apply(Batch& batch) const;
 
-  const client::Client& client_;
+  const Write write_;
   std::istream& input_;
   ImportLedger& ledger_;
   const Options options_;

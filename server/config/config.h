@@ -43,6 +43,7 @@ struct Config {
   ListenAddress grpc_listen;
   std::optional<ListenAddress> http_listen;     // None: no REST.
   std::optional<ListenAddress> metrics_listen;  // None: no /metrics and /health.
+  std::optional<ListenAddress> admin_listen;    // None: no AdminService.
   int http_connections_max = 0;
   std::string swagger_ui_dir;  // Empty: beside the program.
   bool reflection = false;
@@ -77,6 +78,8 @@ struct Config {
   int watches_max = 0;
   int watched_items_max = 0;
   int watch_interval_ms = 0;
+  int audited_items_per_second = 0;
+  int admin_likes_per_second = 0;
   int receive_bytes_max = 0;
   absl::Duration default_deadline;
   int rpc_queues = 0;

@@ -134,6 +134,12 @@ std::optional<std::string> FolderProblem(const std::string& path) {
   return std::nullopt;
 }
 
+bool IsLoopback(absl::string_view host) {
+  return host == "localhost" || host == "::1" ||
+         (absl::StartsWith(host, "127.") &&
+          host.find_first_not_of("0123456789.") == absl::string_view::npos);
+}
+
 bool Collide(const std::optional<ListenAddress>& a, const std::optional<ListenAddress>& b) {
   return a.has_value() && a == b && a->port != 0;
 }
@@ -165,9 +171,25 @@ class WholeCheck {
     if (Collide(config_.http_listen, config_.metrics_listen)) {
       Add("HTTP_LISTEN", "METRICS_LISTEN is the same", "an address of its own");
     }
+    CheckAdminListen();
   }
 
  private:
+  void CheckAdminListen() {
+    if (!config_.admin_listen.has_value()) return;
+    // Who reaches it may erase everything, and nothing asks who calls.
+    if (!IsLoopback(config_.admin_listen->host)) {
+      Add("ADMIN_LISTEN", "other machines could reach it, and nothing protects it",
+          "an address of this machine alone, such as 127.0.0.1:50052");
+    }
+    for (const auto& other :
+         {std::optional(config_.grpc_listen), config_.http_listen, config_.metrics_listen}) {
+      if (Collide(config_.admin_listen, other)) {
+        Add("ADMIN_LISTEN", "another listener has the same", "an address of its own");
+      }
+    }
+  }
+
   void Add(absl::string_view name, absl::string_view problem, absl::string_view expected) {
     const Setting& setting = *FindSetting(name);
     const auto given = given_.find(std::string(name));

@@ -157,6 +157,22 @@ TEST_CASE("rules over several settings are checked, also beside other faults") {
   CHECK(Faults(sources).empty());
 }
 
+TEST_CASE("AdminService listens on this machine alone, and not where another listener does") {
+  ConfigSources sources;
+  for (const char* good :
+       {"", "127.0.0.1:0", "127.0.0.1:50052", "127.1.2.3:1", "localhost:1", "[::1]:1"}) {
+    CAPTURE(good);
+    sources.environment = {{"ADMIN_LISTEN", good}};
+    CHECK(Faults(sources).empty());
+  }
+  for (const char* bad : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "counter.example:1",
+                          "127.evil.example:1", "127.0.0.1:50051", "127.0.0.1:8000"}) {
+    CAPTURE(bad);
+    sources.environment = {{"ADMIN_LISTEN", bad}};
+    CHECK(Faults(sources).size() == 1);
+  }
+}
+
 TEST_CASE("a data folder that cannot be made is refused at once, and none is made") {
   const std::string file = WriteFile("in_the_way", "");
   const std::string dir = TestDir();

@@ -47,6 +47,12 @@ std::vector<Setting> MakeSettings() {
        .field = &Config::metrics_listen,
        .default_text = "127.0.0.1:9090",
        .help = "Where /metrics (for Prometheus) and /health are served over HTTP. Empty: nowhere."},
+      {.name = "ADMIN_LISTEN",
+       .group = "Listeners",
+       .field = &Config::admin_listen,
+       .default_text = "",
+       .help = "Where AdminService (audit, repair and the like, for operators) listens, over gRPC. "
+               "Only an address of this machine is accepted. Empty: nowhere."},
       {.name = "REFLECTION",
        .group = "Listeners",
        .field = &Config::reflection,
@@ -259,6 +265,27 @@ std::vector<Setting> MakeSettings() {
        .max = 60'000,
        .unit = "milliseconds",
        .help = "How often the counts of watched items are looked at."},
+      {.name = "ADMIN_AUDITED_ITEMS_PER_SECOND",
+       .group = "Limits",
+       .field = &Config::audited_items_per_second,
+       .default_text = "100000",
+       .min = 1,
+       .max = 100'000'000,
+       .unit = "items",
+       .help =
+           "Items that AdminService recounts, on average. What comes too soon after a large page "
+           "is refused as RATE_LIMITED until the page is paid for."},
+      {.name = "ADMIN_LIKES_PER_SECOND",
+       .group = "Limits",
+       .field = &Config::admin_likes_per_second,
+       .default_text = "5000",
+       .min = 1,
+       .max = 10'000'000,
+       .unit = "likes",
+       .help =
+           "Likes and unlikes that AdminService writes to erase, delete and import, on average; "
+           "100 likes that it looks at to find those of an item weigh as one. What comes too "
+           "soon is refused as RATE_LIMITED."},
       {.name = "RECEIVE_BYTES_MAX",
        .group = "Limits",
        .field = &Config::receive_bytes_max,

@@ -98,6 +98,7 @@ absl::Status CounterServer::WaitReady() {
   grpc_port_ = grpc_port;
   http_port_ = PortOf(text, "http");
   metrics_port_ = PortOf(text, "metrics");
+  admin_port_ = PortOf(text, "admin");
   return absl::OkStatus();
 }
 

@@ -56,6 +56,8 @@ class CounterServer {
   int grpc_port() const { return grpc_port_; }
   int http_port() const { return http_port_; }
   int metrics_port() const { return metrics_port_; }
+  // Where AdminService is served; 0 unless the settings ask for it.
+  int admin_port() const { return admin_port_; }
   const std::string& data_dir() const { return data_dir_; }
   Process& process() { return *process_; }
 
@@ -88,6 +90,7 @@ class CounterServer {
   int grpc_port_ = 0;  // 0: not known yet.
   int http_port_ = 0;
   int metrics_port_ = 0;
+  int admin_port_ = 0;
 };
 
 }  // namespace counter::testing
