@@ -34,6 +34,7 @@ Examples:
   counterctl unlike 123 post:456
   counterctl count post:456 reel:7         how many likes each has
   counterctl has-liked 123 post:456 reel:7
+  counterctl watch post:456 reel:7         a line for each new count
   counterctl count -o json --file items.txt
                                            one TYPE:ID a line; - is stdin
   counterctl import likes.csv              user_id,item_type,item_id[,action]; may
@@ -364,6 +365,13 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   AddUser(*has_liked, settings);
   AddManyItems(*has_liked, settings);
   AddStrong(*has_liked, settings);
+  CLI::App* watch = app.add_subcommand("watch", "Counts as they change, until it is ended.");
+  AddManyItems(*watch, settings);
+  watch->add_option("--lines", settings.watch.counts_max, "End after so many [0: never].")
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("NUMBER");
+  AddDuration(*watch, "--patience", settings.watch.patience,
+              "How long to try a server that cannot be watched now [10m].");
   CLI::App* health = app.add_subcommand("health", "Whether the server takes calls.");
   AddDuration(*health, "--wait", settings.health_wait, "Ask until it does, but not longer.");
   health->add_option("--service", settings.health_service,
@@ -409,6 +417,7 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   if (unlike->parsed()) return command.Unlike();
   if (count->parsed()) return command.Count();
   if (has_liked->parsed()) return command.HasLiked();
+  if (watch->parsed()) return command.Watch();
   if (status->parsed()) return command.Status();
   if (import->parsed()) return command.Import();
   if (export_->parsed()) return command.Export();

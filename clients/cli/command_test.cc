@@ -159,8 +159,8 @@ TEST_CASE("Help is data, shows examples first, and exits with 0") {
   const size_t examples = ran.out.find("Examples:");
   REQUIRE(examples != std::string::npos);
   CHECK(examples < ran.out.find("Usage:"));
-  for (const char* command : {"like", "unlike", "count", "has-liked", "import", "export", "bench",
-                              "health", "status", "context", "completion"}) {
+  for (const char* command : {"like", "unlike", "count", "has-liked", "watch", "import", "export",
+                              "bench", "health", "status", "context", "completion"}) {
     const Ran help = RunWith({command, "--help"});
     CAPTURE(command);
     CHECK(help.status == 0);
@@ -235,6 +235,38 @@ TEST_CASE("A context stands for its server") {
   CHECK(RunWith({"context", "delete", "gone"}).status == 0);
   CHECK(absl::StrContains(RunWith({"context", "list", "-o", "json"}).out, "prod"));
   unsetenv("COUNTERCTL_CONFIG");
+}
+
+TEST_CASE("watch writes a line for each new count, and goes on after a break with its tokens") {
+  ScriptedServer server;
+  std::vector<std::string> known;
+  server.on_watch_counts = [&](grpc::ServerContext&, const v1::WatchCountsRequest& request,
+                               grpc::ServerWriter<v1::WatchCountsResponse>& writer) {
+    known.assign(request.consistency_tokens().begin(), request.consistency_tokens().end());
+    const bool is_first = known.empty();
+    v1::WatchCountsResponse response;
+    for (const v1::Item& item : request.items()) {
+      v1::ItemCount& count = *response.add_counts();
+      *count.mutable_item() = item;
+      count.set_count(is_first ? item.item_id() : 10 * item.item_id());
+      count.set_consistency_token(absl::StrCat("t", item.item_id()));
+    }
+    writer.Write(response);
+    return MakeStatus(grpc::UNAVAILABLE, "going", "SHUTTING_DOWN");
+  };
+  const Ran ran =
+      RunWith({"watch", "post:3", "post:4", "--lines", "4", "--server", server.target()});
+  CHECK(ran.status == 0);
+  CHECK(ran.out == "post:3  3\npost:4  4\npost:3  30\npost:4  40\n");
+  CHECK(known == std::vector<std::string>{"t3", "t4"});
+  const Ran lost = RunWith({"watch", "post:3", "--patience", "0s", "--server", "127.0.0.1:1"});
+  CHECK(lost.status == 78);
+}
+
+TEST_CASE("What cannot be undone wants --yes") {
+  CHECK(RunWith({"admin", "erase-user", "7"}).status == 64);
+  CHECK(RunWith({"admin", "delete-item", "post:7"}).status == 64);
+  CHECK(RunWith({"admin", "audit", "--page-items", "0"}).status == 64);
 }
 
 TEST_CASE("Completion knows every command and option, in each shell") {

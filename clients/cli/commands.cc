@@ -134,6 +134,11 @@ int Command::HasLiked() {
   return 0;
 }
 
+int Command::Watch() const {
+  const client::Client client = Connect();
+  return RunWatch(client, settings_.items, settings_.watch, settings_.format, out_, err_);
+}
+
 int Command::Status() const {
   const client::HealthProbe probe(settings_.server);
   const absl::Time before = absl::Now();

@@ -19,6 +19,7 @@
 #include "clients/cli/export_command.h"
 #include "clients/cli/import_command.h"
 #include "clients/cli/output.h"
+#include "clients/cli/watch_command.h"
 #include "clients/cpp/client.h"
 
 namespace counter::cli {
@@ -40,6 +41,7 @@ struct Settings {
   BenchSettings bench;
   ExportSettings export_;
   AdminSettings admin;
+  WatchSettings watch;
   std::string items_file;  // "-": standard input. Empty: the items are in the command line.
   std::string context_name;
   std::string context_server;
@@ -58,6 +60,7 @@ class Command {
   int Unlike();
   int Count();
   int HasLiked();
+  int Watch() const;
   int Health() const;
   int Status() const;
   int Import() const;

@@ -178,6 +178,21 @@ Ask<v1::BatchGetCountsRequest, v1::BatchGetCountsResponse, CountsReply> Calls::C
   return ask;
 }
 
+v1::WatchCountsRequest Calls::Watch(const std::vector<Item>& items,
+                                    const std::vector<std::string>& consistency_tokens) {
+  v1::WatchCountsRequest request;
+  for (const Item& item : items) Encode(item, *request.add_items());
+  for (const std::string& token : consistency_tokens) request.add_consistency_tokens(token);
+  return request;
+}
+
+CountsUpdate Calls::DecodeUpdate(const v1::WatchCountsResponse& response) {
+  CountsUpdate update = {{}, response.snapshot()};
+  for (const v1::ItemCount& count : response.counts())
+    update.counts.push_back(DecodeCount(count, {count.item().item_type(), count.item().item_id()}));
+  return update;
+}
+
 Ask<v1::HasLikedRequest, v1::HasLikedResponse, HasLikedReply> Calls::HasLiked(
     int64_t user_id, const std::vector<Item>& items, const ReadOptions& read) const {
   Ask<v1::HasLikedRequest, v1::HasLikedResponse, HasLikedReply> ask = {&Stub::HasLiked,

@@ -57,6 +57,9 @@ class Calls {
                                                                    const ReadOptions& read) const;
   Ask<v1::BatchGetCountsRequest, v1::BatchGetCountsResponse, CountsReply> Counts(
       const std::vector<Item>& items, const ReadOptions& read) const;
+  static v1::WatchCountsRequest Watch(const std::vector<Item>& items,
+                                      const std::vector<std::string>& consistency_tokens);
+  static CountsUpdate DecodeUpdate(const v1::WatchCountsResponse& response);
   Ask<v1::HasLikedRequest, v1::HasLikedResponse, HasLikedReply> HasLiked(
       int64_t user_id, const std::vector<Item>& items, const ReadOptions& read) const;
   Ask<v1::ListLikesRequest, v1::ListLikesResponse, LikesReply> ListLikes(int64_t user_id,

@@ -120,11 +120,33 @@ class Client::Impl {
         });
   }
 
+  std::optional<Error> Watch(const v1::WatchCountsRequest& request,
+                             const std::function<bool(const CountsUpdate&)>& each,
+                             const CallOptions& call) const {
+    if (std::optional<Error> refused = Check(call)) return refused;
+    grpc::ClientContext context;
+    Describe(call, context);
+    if (call.deadline.has_value())
+      context.set_deadline(absl::ToChronoTime(absl::Now() + *call.deadline));
+    const auto reader = stub_->WatchCounts(&context, request);
+    v1::WatchCountsResponse response;
+    bool wanted = true;
+    while (wanted && reader->Read(&response)) wanted = each(Calls::DecodeUpdate(response));
+    if (!wanted) context.TryCancel();
+    const grpc::Status status = reader->Finish();
+    if (!wanted || status.ok()) return std::nullopt;
+    return DecodeError(status, false, ServerMetadata(context, kRequestIdKey));
+  }
+
   const Calls calls;
 
  private:
   void Prepare(const CallOptions& call, grpc::ClientContext& context) const {
     context.set_deadline(absl::ToChronoTime(absl::Now() + call.deadline.value_or(deadline_)));
+    Describe(call, context);
+  }
+
+  void Describe(const CallOptions& call, grpc::ClientContext& context) const {
     if (!wait_for_ready_) context.set_wait_for_ready(false);
     if (!call.request_id.empty()) context.AddMetadata(kRequestIdKey, call.request_id);
     if (!call.traceparent.empty()) context.AddMetadata(kTraceparentKey, call.traceparent);
@@ -235,6 +257,13 @@ Result<LikersReply> Client::ListLikers(const Item& item, const Page& page,
 void Client::ListLikersAsync(const Item& item, const Page& page, Done<LikersReply> done,
                              const CallOptions& call) const {
   impl_->Start(impl_->calls.ListLikers(item, page), std::move(done), call);
+}
+
+std::optional<Error> Client::Watch(const std::vector<Item>& items,
+                                   const std::vector<std::string>& consistency_tokens,
+                                   const std::function<bool(const CountsUpdate& update)>& each,
+                                   const CallOptions& call) const {
+  return impl_->Watch(Calls::Watch(items, consistency_tokens), each, call);
 }
 
 std::optional<Error> Client::AllLikes(int64_t user_id, Page page,

@@ -110,6 +110,12 @@ struct CountsReply {
   std::string request_id;
 };
 
+// One message of a watch.
+struct CountsUpdate {
+  std::vector<ItemCount> counts;  // That are new to the caller, each item once at most.
+  bool snapshot = false;          // The first message of the watch.
+};
+
 struct HasLikedReply {
   std::vector<bool> liked;  // liked[i] is of items[i].
   Source source = Source::kUnknown;
@@ -225,6 +231,16 @@ class Client {
   std::optional<Error> AllLikers(const Item& item, Page page,
                                  const std::function<bool(const Liker& liker)>& each,
                                  const CallOptions& call = {}) const;
+
+  // The counts of up to 100 items, and then each change: `each` is called for every message, on the
+  // calling thread, until it says false (then nothing is returned) or the watch ends (why). What is
+  // known already is left out: that of which the newest `consistency_tokens` are given, from any
+  // answer; so a watch goes on after kUnavailable. kOutOfRange: the store has another history;
+  // watch again without tokens. It has the deadline of `call` alone: without one it stands.
+  std::optional<Error> Watch(const std::vector<Item>& items,
+                             const std::vector<std::string>& consistency_tokens,
+                             const std::function<bool(const CountsUpdate& update)>& each,
+                             const CallOptions& call = {}) const;
 
   // The same without blocking: `done` gets what the call ends with, exactly once, on another thread
   // and never inside the call that took it. It must not block, and may start other calls.

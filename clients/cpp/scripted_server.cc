@@ -75,6 +75,14 @@ grpc::Status ScriptedServer::HasLiked(grpc::ServerContext* context,
   return Run(on_has_liked, context, request, response);
 }
 
+grpc::Status ScriptedServer::WatchCounts(grpc::ServerContext* context,
+                                         const v1::WatchCountsRequest* request,
+                                         grpc::ServerWriter<v1::WatchCountsResponse>* writer) {
+  ++calls_;
+  if (!on_watch_counts) return grpc::Status(grpc::UNIMPLEMENTED, "the test has no handler for it");
+  return on_watch_counts(*context, *request, *writer);
+}
+
 grpc::Status ScriptedServer::ListLikes(grpc::ServerContext* context,
                                        const v1::ListLikesRequest* request,
                                        v1::ListLikesResponse* response) {

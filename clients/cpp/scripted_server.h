@@ -45,6 +45,10 @@ class ScriptedServer final : public v1::CounterService::Service {
   Handler<v1::BatchGetCountsRequest, v1::BatchGetCountsResponse> on_batch_get_counts;
   Handler<v1::HasLikedRequest, v1::HasLikedResponse> on_has_liked;
   Handler<v1::ListLikesRequest, v1::ListLikesResponse> on_list_likes;
+  // Writes as many messages as it likes.
+  std::function<grpc::Status(grpc::ServerContext&, const v1::WatchCountsRequest&,
+                             grpc::ServerWriter<v1::WatchCountsResponse>&)>
+      on_watch_counts;
 
  private:
   grpc::Status Like(grpc::ServerContext* context, const v1::LikeRequest* request,
@@ -62,6 +66,9 @@ class ScriptedServer final : public v1::CounterService::Service {
                         v1::HasLikedResponse* response) override;
   grpc::Status ListLikes(grpc::ServerContext* context, const v1::ListLikesRequest* request,
                          v1::ListLikesResponse* response) override;
+
+  grpc::Status WatchCounts(grpc::ServerContext* context, const v1::WatchCountsRequest* request,
+                           grpc::ServerWriter<v1::WatchCountsResponse>* writer) override;
 
   template <class Request, class Response>
   grpc::Status Run(const Handler<Request, Response>& handler, grpc::ServerContext* context,

@@ -231,18 +231,9 @@ var (
 func call[Request, Reply any](ctx context.Context, c *Client,
 	method func(context.Context, *Request, ...grpc.CallOption) (*Reply, error), request *Request,
 	options []CallOption) (*Reply, string, error) {
-	given := applied(options)
-	if !requestIDForm.MatchString(given.requestID) {
-		return nil, "", refused("request_id", "expected at most 64 characters of [A-Za-z0-9._-]")
-	}
-	if !traceparentForm.MatchString(given.traceparent) {
-		return nil, "", refused("traceparent", "expected a W3C trace context")
-	}
-	if given.requestID != "" {
-		ctx = metadata.AppendToOutgoingContext(ctx, "x-request-id", given.requestID)
-	}
-	if given.traceparent != "" {
-		ctx = metadata.AppendToOutgoingContext(ctx, "traceparent", given.traceparent)
+	ctx, err := described(ctx, applied(options))
+	if err != nil {
+		return nil, "", err
 	}
 	if _, has := ctx.Deadline(); !has {
 		limited, cancel := context.WithTimeout(ctx, c.deadline)
