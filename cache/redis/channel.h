@@ -11,6 +11,7 @@
 #ifndef COUNTER_CACHE_REDIS_CHANNEL_H_
 #define COUNTER_CACHE_REDIS_CHANNEL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,15 +25,29 @@
 #include "base/task.h"
 #include "cache/redis/codec.h"
 #include "cache/redis/reply.h"
+#include "cache/redis/slot.h"
 
 namespace counter::redis {
 
-// Commands that leave together.
+// Commands that leave together; those for one server, that is.
 class Commands {
  public:
+  // Where a command ends in bytes(), and the slot of its keys.
+  struct Place {
+    size_t end = 0;
+    int slot = kNoSlot;
+  };
+
+  // `slot` is that of the command's keys, which all have the same; only a cluster needs it.
   // Requires !parts.empty().
-  void Add(absl::Span<const absl::string_view> parts) {
+  void Add(absl::Span<const absl::string_view> parts, int slot = kNoSlot) {
     AppendCommand(parts, bytes_);
+    ++count_;
+    if (slot != kNoSlot) places_.push_back({bytes_.size(), slot});
+  }
+  // One command as AppendCommand writes it.
+  void AddFormatted(absl::string_view bytes) {
+    bytes_.append(bytes.data(), bytes.size());
     ++count_;
   }
 
@@ -40,13 +55,22 @@ class Commands {
   const std::string& bytes() const { return bytes_; }
   std::string TakeBytes() { return std::move(bytes_); }
 
+  // Whether each command has said its slot.
+  bool has_slots() const { return static_cast<int64_t>(places_.size()) == count_; }
+  // Of each command. Requires has_slots().
+  const std::vector<Place>& places() const { return places_; }
+
  private:
   std::string bytes_;
+  std::vector<Place> places_;
   int64_t count_ = 0;
 };
 
-// Reply i is of command i; any of them may be an error. Absent: no answer in time.
+// Reply i is of command i; any of them may be an error. Absent: no answer in time. Of a cluster
+// some may be answered and others not: a reply that did not come is an error then (Unanswered).
 using Answer = std::optional<std::vector<Reply>>;
+
+inline Reply Unanswered() { return {Reply::Kind::kError, 0, "UNANSWERED", {}}; }
 
 struct Request {
   Commands commands;       // Requires at least one.
@@ -60,6 +84,9 @@ class Channel {
 
   // Whether it makes sense to ask. False while the link is down or the breaker is open.
   virtual bool usable() const = 0;
+  // Whether there are several servers: then each command has to say its slot, and its keys share
+  // one. False until that is known.
+  virtual bool by_slot() const { return false; }
   virtual void Send(Request request) = 0;
 };
 

@@ -39,6 +39,22 @@ int FreePort() {
   return bound ? ntohs(address.sin_port) : 0;
 }
 
+// As FreePort, for a node of a cluster: the nodes talk to each other on that port + 10000.
+int FreeClusterPort() {
+  constexpr int kBusOffset = 10'000;
+  constexpr int kLooks = 200;
+  for (int look = 0; look < kLooks; ++look) {
+    const int port = FreePort();
+    if (port + kBusOffset > 65'535) continue;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_in bus = Loopback(port + kBusOffset);
+    const bool is_free = bind(fd, reinterpret_cast<const sockaddr*>(&bus), sizeof(bus)) == 0;
+    close(fd);
+    if (is_free) return port;
+  }
+  return 0;
+}
+
 // A blocking connection for one command.
 class Client {
  public:
@@ -129,7 +145,7 @@ absl::StatusOr<std::unique_ptr<RedisServer>> RedisServer::Start(Options options)
   constexpr int kAttempts = 5;
   absl::Status started;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    server->port_ = FreePort();
+    server->port_ = server->options_.cluster ? FreeClusterPort() : FreePort();
     if (server->options_.tls) server->tls_port_ = FreePort();
     started = server->Spawn();
     if (started.ok()) return server;
@@ -177,6 +193,10 @@ absl::Status RedisServer::Spawn() {
           std::string("--tls-auth-clients"), std::string("no")}) {
       redis.argv.push_back(arg);
     }
+  }
+  if (options_.cluster) {
+    redis.argv.insert(redis.argv.end(), {"--cluster-enabled", "yes", "--cluster-config-file",
+                                         "nodes.conf", "--repl-diskless-sync-delay", "0"});
   }
   redis.argv.insert(redis.argv.end(), options_.args.begin(), options_.args.end());
   absl::StatusOr<Process> started = Process::Start(redis);

@@ -30,6 +30,8 @@ class RedisServer {
     std::string password = {};  // For Command(), if args ask for one.
     // Serves TLS on tls_port() too, with a certificate of its own for localhost and 127.0.0.1.
     bool tls = false;
+    // A node that may join a cluster (redis_cluster.h); what it knows of that survives Restart().
+    bool cluster = false;
   };
 
   // Starts and waits until it answers.
