@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <boost/url.hpp>
+#include <cstddef>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace counter {
 namespace {
@@ -22,6 +25,33 @@ std::string WithoutDriver(absl::string_view text) {
   return absl::StrCat(text.substr(0, plus), text.substr(scheme_end));
 }
 
+// Where the hosts of a URL stand in it; an empty stretch if it names none.
+struct Stretch {
+  size_t begin = 0;
+  size_t end = 0;
+};
+Stretch HostsIn(absl::string_view text) {
+  const size_t scheme_end = text.find("://");
+  if (scheme_end == absl::string_view::npos) return {};
+  Stretch hosts = {scheme_end + 3,
+                   std::min(text.find_first_of("/?#", scheme_end + 3), text.size())};
+  const size_t at = text.substr(0, hosts.end).rfind('@');
+  if (at != absl::string_view::npos && at >= hosts.begin) hosts.begin = at + 1;
+  return hosts;
+}
+
+// A URL that names several hosts, h1:1,h2:2, as one for each. No standard knows such a URL, so
+// Boost takes them only one by one.
+std::vector<std::string> OneHostEach(absl::string_view text) {
+  const Stretch hosts = HostsIn(text);
+  std::vector<std::string> urls;
+  for (const absl::string_view host :
+       absl::StrSplit(text.substr(hosts.begin, hosts.end - hosts.begin), ',')) {
+    urls.push_back(absl::StrCat(text.substr(0, hosts.begin), host, text.substr(hosts.end)));
+  }
+  return urls;
+}
+
 bool HoldsSecret(absl::string_view key) {
   const std::string lower = absl::AsciiStrToLower(key);
   return absl::StrContains(lower, "pass") || absl::StrContains(lower, "secret") ||
@@ -30,11 +60,11 @@ bool HoldsSecret(absl::string_view key) {
 
 }  // namespace
 
-std::optional<std::string> ParseServiceUrl(absl::string_view text,
-                                           const std::vector<absl::string_view>& schemes,
-                                           ServiceUrl& out) {
-  std::string without_driver = WithoutDriver(text);
-  const auto parsed = urls::parse_uri(ToBoost(without_driver));
+namespace {
+
+std::optional<std::string> ProblemWith(const std::string& text,
+                                       const std::vector<absl::string_view>& schemes) {
+  const auto parsed = urls::parse_uri(ToBoost(text));
   if (!parsed.has_value()) {
     return "it is no URL (special characters in a password must be percent-encoded)";
   }
@@ -45,21 +75,44 @@ std::optional<std::string> ParseServiceUrl(absl::string_view text,
   }
   if (!url.has_authority() || url.host().empty()) return "it has no host";
   if (url.has_port() && url.port_number() == 0) return "its port is not a number from 1 to 65535";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> ParseServiceUrl(absl::string_view text,
+                                           const std::vector<absl::string_view>& schemes,
+                                           ServiceUrl& out) {
+  std::string without_driver = WithoutDriver(text);
+  for (const std::string& one : OneHostEach(without_driver)) {
+    if (std::optional<std::string> problem = ProblemWith(one, schemes)) return problem;
+  }
   out.text = std::move(without_driver);
   return std::nullopt;
 }
 
 std::string RedactUrl(absl::string_view text) {
-  const auto parsed = urls::parse_uri(ToBoost(text));
-  if (!parsed.has_value() || !parsed->has_authority()) return "(hidden)";
-  urls::url url(*parsed);
+  const std::vector<std::string> one_host_each = OneHostEach(text);
+  const auto is_url = [](const std::string& one) {
+    const auto parsed = urls::parse_uri(ToBoost(one));
+    return parsed.has_value() && parsed->has_authority();
+  };
+  if (!std::all_of(one_host_each.begin(), one_host_each.end(), is_url)) return "(hidden)";
+  urls::url url(*urls::parse_uri(ToBoost(one_host_each.front())));
   if (url.has_password()) url.set_password("***");
   urls::params_ref params = url.params();
   for (auto param = params.begin(); param != params.end(); ++param) {
     const std::string key((*param).key);
     if (HoldsSecret(key)) param = params.set(param, "***");
   }
-  return std::string(url.buffer().data(), url.buffer().size());
+  std::string redacted(url.buffer().data(), url.buffer().size());
+  // The others as they are: a host is no secret.
+  for (size_t i = 1; i < one_host_each.size(); ++i) {
+    const Stretch host = HostsIn(one_host_each[i]);
+    redacted.insert(HostsIn(redacted).end,
+                    absl::StrCat(",", one_host_each[i].substr(host.begin, host.end - host.begin)));
+  }
+  return redacted;
 }
 
 }  // namespace counter

@@ -12,8 +12,8 @@
 
 namespace counter {
 
-// Accepts scheme[+driver]://[user[:password]@]host[:port][/...] with a scheme of `schemes`, and
-// drops the driver. Else what is wrong, without any part of the text.
+// Accepts scheme[+driver]://[user[:password]@]host[:port][,host[:port]...][/...] with a scheme of
+// `schemes`, and drops the driver. Else what is wrong, without any part of the text.
 std::optional<std::string> ParseServiceUrl(absl::string_view text,
                                            const std::vector<absl::string_view>& schemes,
                                            ServiceUrl& out);

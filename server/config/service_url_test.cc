@@ -23,6 +23,22 @@ TEST_CASE("a URL of each form that the card uses is accepted, its driver dropped
   CHECK(url.text == "postgresql://u:a+b@[::1]:5432/likes");
 }
 
+TEST_CASE("a URL may name several hosts, and each of them has to be one") {
+  ServiceUrl url;
+  const std::string good = "redis://u:p@h1:7000,[::1]:7001,h3/0";
+  CHECK(ParseServiceUrl(good, {"redis"}, url) == std::nullopt);
+  CHECK(url.text == good);
+  CHECK(ParseServiceUrl("redis://h1,h2", {"redis"}, url) == std::nullopt);
+  for (const char* bad : {"redis://h1:7000,h2:0/0", "redis://h1:7000,h2:70000", "redis://h1,h2:x",
+                          "redis://h1,,h2", "redis://h1,", "redis://,h1", "redis://u:p@,h1"}) {
+    CAPTURE(bad);
+    CHECK(ParseServiceUrl(bad, {"redis"}, url).has_value());
+  }
+  CHECK(RedactUrl("redis://u:hunter2@h1:7000,[::1]:7001,h3/0?token=hunter2") ==
+        "redis://u:***@h1:7000,[::1]:7001,h3/0?token=***");
+  CHECK(RedactUrl("redis://u:hunter2@h1:7000,h 2/0") == "(hidden)");
+}
+
 TEST_CASE("a text that is no URL of the service is refused without being repeated") {
   const char* const bad[] = {
       "x",
