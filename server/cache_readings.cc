@@ -13,15 +13,48 @@ void Add(std::vector<MetricReading>& readings, Kind kind, const char* name, cons
   readings.push_back({kind, name, help, labels, value});
 }
 
+// Of one server and of a cluster alike, so that a series is always there.
+void AppendNodeReadings(const redis::ConnectionStats& link, std::vector<MetricReading>& readings) {
+  Add(readings, Kind::kGauge, "counter_redis_nodes",
+      "Servers of Redis that own keys: 1, or the masters of a cluster; 0 until that is known.",
+      link.nodes);
+  Add(readings, Kind::kGauge, "counter_redis_nodes_connected",
+      "Servers of Redis that are connected and take writes.", link.nodes_ready);
+  Add(readings, Kind::kGauge, "counter_redis_nodes_breaker_open",
+      "Servers of Redis that are connected and not asked, because they do not answer in time.",
+      link.nodes_breaker_open);
+  constexpr char kRedirects[] = "counter_redis_redirects_total";
+  constexpr char kRedirectsHelp[] =
+      "Commands that a node of a cluster did not answer, by what it said or became of them.";
+  Add(readings, Kind::kCounter, kRedirects, kRedirectsHelp, link.moved, {{"kind", "moved"}});
+  Add(readings, Kind::kCounter, kRedirects, kRedirectsHelp, link.asked, {{"kind", "ask"}});
+  Add(readings, Kind::kCounter, kRedirects, kRedirectsHelp, link.tried_again,
+      {{"kind", "try_again"}});
+  Add(readings, Kind::kCounter, kRedirects, kRedirectsHelp, link.cluster_down,
+      {{"kind", "cluster_down"}});
+  Add(readings, Kind::kCounter, kRedirects, kRedirectsHelp, link.given_up, {{"kind", "given_up"}});
+  constexpr char kMaps[] = "counter_redis_map_refreshes_total";
+  constexpr char kMapsHelp[] =
+      "Questions to a cluster who owns which slots, one a second at most, by what came of them.";
+  Add(readings, Kind::kCounter, kMaps, kMapsHelp, link.maps_taken, {{"result", "taken"}});
+  Add(readings, Kind::kCounter, kMaps, kMapsHelp, link.maps_refused, {{"result", "refused"}});
+  Add(readings, Kind::kCounter, kMaps, kMapsHelp, link.maps_lost, {{"result", "lost"}});
+}
+
 }  // namespace
 
 void AppendRedisReadings(const redis::RedisCachesStats& stats,
                          std::vector<MetricReading>& readings) {
   const redis::ConnectionStats& link = stats.connection;
   Add(readings, Kind::kGauge, "counter_redis_connected",
-      "1 while the connection to Redis stands and Redis takes writes.", link.ready ? 1 : 0);
+      "1 while the connection to Redis stands and Redis takes writes; of a cluster: to every node "
+      "that "
+      "owns slots.",
+      link.ready ? 1 : 0);
   Add(readings, Kind::kGauge, "counter_redis_breaker_open",
-      "1 while a Redis that is connected is not asked, because it does not answer in time.",
+      "1 while a Redis that is connected, or a node of a cluster, is not asked, because it does "
+      "not "
+      "answer in time.",
       link.breaker_open ? 1 : 0);
   Add(readings, Kind::kGauge, "counter_redis_requests_open",
       "Requests to Redis that wait or are not answered, abandoned ones too.", link.requests_open);
@@ -44,6 +77,7 @@ void AppendRedisReadings(const redis::RedisCachesStats& stats,
       link.commands);
   Add(readings, Kind::kCounter, "counter_redis_writes_total",
       "Writes to Redis's socket; commands a write say how well they are packed.", link.writes);
+  AppendNodeReadings(link, readings);
 
   constexpr char kPuts[] = "counter_cache_puts_total";
   constexpr char kPutsHelp[] = "Counts put into the shared cache, by whether it took them.";

@@ -7,17 +7,17 @@
 #define COUNTER_CACHE_REDIS_CONNECTION_COUNTERS_H_
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 namespace counter::redis {
 
-// Since the start, but for the first three. A request is one or more commands that are answered
+// Since the start, but for the first six. A request is one or more commands that are answered
 // together, the connection's own (greeting, heartbeat, probe) among them. Each ends once: answered,
-// timed out, refused or lost.
+// timed out, refused or lost. What goes to several
+// nodes of a cluster is a request to each of them.
 struct ConnectionStats {
-  bool ready = false;
-  bool breaker_open = false;
+  bool ready = false;         // Of a cluster: its map is known, and every owner is connected.
+  bool breaker_open = false;  // Of any node.
   int64_t requests_open = 0;  // Waiting or not answered; abandoned ones too.
   int64_t connects = 0;       // Greetings that went well.
   int64_t breaks = 0;         // Attempts and connections that failed or were dropped.
@@ -30,6 +30,22 @@ struct ConnectionStats {
   int64_t late_answers = 0;  // Answers to requests that had timed out; they were read for nothing.
   int64_t commands = 0;
   int64_t writes = 0;  // Calls of the socket; commands / writes is how well they share them.
+
+  // How many servers there are, which is one unless it is a cluster: 0 until that is known.
+  int64_t nodes = 0;
+  int64_t nodes_ready = 0;
+  int64_t nodes_breaker_open = 0;
+
+  // Of a cluster. Commands that were sent on, or back, by what the node said.
+  int64_t moved = 0;
+  int64_t asked = 0;
+  int64_t tried_again = 0;
+  int64_t cluster_down = 0;
+  int64_t given_up = 0;  // Sent on once too often, or to no place: unanswered.
+  // How often the map of the slots was asked for, by what came of it.
+  int64_t maps_taken = 0;
+  int64_t maps_refused = 0;  // Not whole, or no map.
+  int64_t maps_lost = 0;     // No answer in time.
 };
 
 class ConnectionCounters {
@@ -37,9 +53,8 @@ class ConnectionCounters {
   // A number that only the loop changes.
   class Number {
    public:
-    void Add(size_t n = 1) {
-      value_.store(value_.load(std::memory_order_relaxed) + static_cast<int64_t>(n),
-                   std::memory_order_relaxed);
+    void Add(int64_t n = 1) {
+      value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
     }
     void Set(int64_t value) { value_.store(value, std::memory_order_relaxed); }
     int64_t value() const { return value_.load(std::memory_order_relaxed); }
@@ -51,7 +66,7 @@ class ConnectionCounters {
   ConnectionStats Stats() const {
     ConnectionStats stats;
     stats.ready = ready.value() != 0;
-    stats.breaker_open = breaker_open.value() != 0;
+    stats.breaker_open = breakers_open.value() != 0;
     stats.requests_open = requests_open.value();
     stats.connects = connects.value();
     stats.breaks = breaks.value();
@@ -64,12 +79,25 @@ class ConnectionCounters {
     stats.late_answers = late_answers.value();
     stats.commands = commands.value();
     stats.writes = writes.value();
+    stats.nodes = nodes.value();
+    stats.nodes_ready = links_ready.value();
+    stats.nodes_breaker_open = breakers_open.value();
+    stats.moved = moved.value();
+    stats.asked = asked.value();
+    stats.tried_again = tried_again.value();
+    stats.cluster_down = cluster_down.value();
+    stats.given_up = given_up.value();
+    stats.maps_taken = maps_taken.value();
+    stats.maps_refused = maps_refused.value();
+    stats.maps_lost = maps_lost.value();
     return stats;
   }
 
-  // As in ConnectionStats.
+  // As in ConnectionStats; links and requests of all nodes together.
   Number ready;
-  Number breaker_open;
+  Number nodes;
+  Number links_ready;
+  Number breakers_open;
   Number requests_open;
   Number connects;
   Number breaks;
@@ -82,6 +110,14 @@ class ConnectionCounters {
   Number late_answers;
   Number commands;
   Number writes;
+  Number moved;
+  Number asked;
+  Number tried_again;
+  Number cluster_down;
+  Number given_up;
+  Number maps_taken;
+  Number maps_refused;
+  Number maps_lost;
 };
 
 }  // namespace counter::redis

@@ -9,7 +9,7 @@
 namespace counter::redis {
 namespace {
 
-// A key that no item has: names of types begin with a letter.
+// Names of types begin with a letter.
 constexpr char kProbedKey[] = "counter:0:write_probe";
 
 bool SendsPassword(const Login& login) { return !login.password.empty(); }
@@ -37,15 +37,31 @@ std::string RunIdOf(absl::string_view info) {
   return absl::StrCat(run_id, "/", FieldOf(info, "master_replid:"));
 }
 
+// What only a node of a cluster says to a write.
+bool IsOfCluster(const Reply& write) {
+  return write.is_error("MOVED") || write.is_error("ASK") || write.is_error("CLUSTERDOWN");
+}
+
 }  // namespace
 
-Commands WriteProbe() {
+std::string ProbedKey() { return kProbedKey; }
+
+std::string ProbedKeyIn(const SlotSet& slots) {
+  if (slots.none()) return "";
+  // Some 16384 tries for a node that owns one slot only.
+  for (int64_t n = 0;; ++n) {
+    std::string key = absl::StrCat(kProbedKey, ":", n);
+    if (slots[static_cast<size_t>(SlotOf(key))]) return key;
+  }
+}
+
+Commands WriteProbe(absl::string_view key) {
   Commands commands;
-  commands.Add({"DEL", kProbedKey});
+  commands.Add({"DEL", key});
   return commands;
 }
 
-Commands GreetingCommands(const Login& login) {
+Commands GreetingCommands(const Login& login, absl::string_view probed_key) {
   Commands commands;
   if (SendsPassword(login)) {
     if (login.user.empty())
@@ -54,9 +70,9 @@ Commands GreetingCommands(const Login& login) {
       commands.Add({"AUTH", login.user, login.password});
   }
   if (SendsDatabase(login)) commands.Add({"SELECT", absl::StrCat(login.database)});
-  commands.Add({"DEL", kProbedKey});
+  commands.Add({"DEL", probed_key});
   for (const Script* script : AllScripts()) commands.Add({"SCRIPT", "LOAD", script->text()});
-  commands.Add({"INFO", "server", "replication"});
+  commands.Add({"INFO", "server", "replication", "cluster"});
   return commands;
 }
 
@@ -70,14 +86,20 @@ absl::StatusOr<Greeting> ReadGreeting(const Login& login, const std::vector<Repl
   if (SendsPassword(login)) ++reply;
   if (SendsDatabase(login) && !reply->is_status("OK")) return Refuse("SELECT", *reply);
   if (SendsDatabase(login)) ++reply;
-  if (!reply->is_integer()) return Refuse("a write", *reply);
+  Greeting greeting;
+  greeting.is_of_cluster = IsOfCluster(*reply);
+  if (!reply->is_integer() && !greeting.is_of_cluster) return Refuse("a write", *reply);
   ++reply;
   for (const Script* script : scripts) {
     if (!reply->is_text() || reply->text != script->digest()) return Refuse("SCRIPT LOAD", *reply);
     ++reply;
   }
-  // INFO may be forbidden to our user: then every reconnect counts as to a new run.
-  return Greeting{reply->is_text() ? RunIdOf(reply->text) : ""};
+  // INFO may be forbidden to our user: then every reconnect counts as to a new run, and a node of a
+  // cluster is known by what it says to a write alone.
+  if (!reply->is_text()) return greeting;
+  greeting.run_id = RunIdOf(reply->text);
+  if (FieldOf(reply->text, "cluster_enabled:") == "1") greeting.is_of_cluster = true;
+  return greeting;
 }
 
 bool SaysUnusable(const Reply& reply) {

@@ -10,14 +10,15 @@ RedisCaches::RedisCaches(RedisCachesOptions options, const Clock& clock)
       counts_(connection_, keys_, clock, options.counts),
       recent_likes_(connection_, keys_, clock, options.recent_likes),
       rate_limiter_(connection_, clock, options.rate_limiter) {
-  connection_.OnNewRun([this] { recent_likes_.OnNewRun(); });
+  connection_.OnNewRun([this](const SlotSet&) { recent_likes_.OnNewRun(); });
 }
 
 RedisCaches::~RedisCaches() { Stop(); }
 
 void RedisCaches::OnNewRun(std::function<void(std::vector<Item>)> put_again) {
-  connection_.OnNewRun(
-      [this, put_again = std::move(put_again)] { put_again(counts_.RecentlyPut()); });
+  connection_.OnNewRun([this, put_again = std::move(put_again)](const SlotSet& slots) {
+    put_again(counts_.RecentlyPut(slots));
+  });
 }
 
 void RedisCaches::Start() { connection_.Start(); }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cache/count_protocol.h"
 #include "cache/redis/count_value.h"
+#include "cache/redis/key_groups.h"
 #include "cache/redis/scripts.h"
 
 namespace counter::redis {
@@ -23,21 +24,13 @@ uint64_t SeedOrRandom(uint64_t seed) {
   return (static_cast<uint64_t>(device()) << 32) | device();
 }
 
-void AddReads(const std::vector<std::string>& keys, Commands& commands) {
-  for (size_t first = 0; first < keys.size(); first += kKeysPerRead) {
-    const size_t last = std::min(first + kKeysPerRead, keys.size());
+void AddReads(const std::vector<std::string>& keys, const std::vector<KeyGroup>& groups,
+              Commands& commands) {
+  for (const KeyGroup& group : groups) {
     std::vector<absl::string_view> parts = {"MGET"};
-    for (size_t i = first; i < last; ++i) parts.emplace_back(keys[i]);
-    commands.Add(parts);
+    for (const size_t i : group.members) parts.emplace_back(keys[i]);
+    commands.Add(parts, group.slot);
   }
-}
-
-// Value i of the answer to AddReads; null if it is not there.
-const Reply* ValueOf(const Answer& answer, size_t i) {
-  if (!answer) return nullptr;
-  const Reply& values = (*answer)[i / kKeysPerRead];
-  if (!values.is_array() || values.elements.size() <= i % kKeysPerRead) return nullptr;
-  return &values.elements[i % kKeysPerRead];
 }
 
 }  // namespace
@@ -61,20 +54,25 @@ Task<std::vector<CountLookup>> RedisCountCache::Get(std::vector<Item> items) {
     keys.push_back(keys_.Count(items[i]));
     lookups[i].entry.item = items[i];
   }
+  const std::vector<KeyGroup> groups = GroupKeys(keys, channel_.by_slot(), kKeysPerRead);
   Commands reads;
-  AddReads(keys, reads);
+  AddReads(keys, groups, reads);
   Task<Answer> ask = Ask(channel_, std::move(reads), deadline);
   const Answer answer = co_await std::move(ask);
 
   const absl::Time now = clock_.WallNow();
   std::vector<size_t> missing;
   std::vector<std::string> damaged;
-  for (size_t i = 0; i < items.size(); ++i) {
-    const Reply* value = ValueOf(answer, i);
-    if (value == nullptr) continue;
-    const Standing standing = ReadValue(*value, now, lookups[i]);
-    if (standing == Standing::kMissing) missing.push_back(i);
-    if (standing == Standing::kDamaged) damaged.push_back(keys[i]);
+  for (size_t g = 0; answer && g < groups.size(); ++g) {
+    const std::vector<size_t>& members = groups[g].members;
+    const Reply& values = (*answer)[g];
+    if (!values.is_array() || values.elements.size() != members.size()) continue;
+    for (size_t m = 0; m < members.size(); ++m) {
+      const size_t i = members[m];
+      const Standing standing = ReadValue(values.elements[m], now, lookups[i]);
+      if (standing == Standing::kMissing) missing.push_back(i);
+      if (standing == Standing::kDamaged) damaged.push_back(keys[i]);
+    }
   }
   Delete(damaged);
   if (!missing.empty()) {
@@ -96,7 +94,7 @@ Task<> RedisCountCache::Lease(std::vector<std::string> keys, std::vector<size_t>
     lease.token = Random();
     tokens.push_back(lease.token);
     // NX and GET together: what is there is told and not overwritten (Redis 7).
-    commands.Add({"SET", keys[i], FormatCell(lease), "NX", "GET", "PX", life});
+    commands.Add({"SET", keys[i], FormatCell(lease), "NX", "GET", "PX", life}, SlotOf(keys[i]));
   }
   Task<Answer> ask = Ask(channel_, std::move(commands), deadline);
   const Answer answer = co_await std::move(ask);
@@ -138,7 +136,7 @@ void RedisCountCache::Delete(const std::vector<std::string>& keys) {
   if (keys.empty()) return;
   damaged_.fetch_add(static_cast<int64_t>(keys.size()), std::memory_order_relaxed);
   Commands commands;
-  for (const std::string& key : keys) commands.Add({"DEL", key});
+  for (const std::string& key : keys) commands.Add({"DEL", key}, SlotOf(key));
   channel_.Send(
       {std::move(commands), clock_.MonotonicNow() + options_.budget, [](const Answer&) {}});
 }
@@ -148,18 +146,14 @@ Task<bool> RedisCountCache::Put(std::vector<CountPut> puts) {
   const MonotonicTime start = clock_.MonotonicNow();
   const absl::Time now = clock_.WallNow();
   Note(puts, start);
+  std::vector<std::string> keys;
+  keys.reserve(puts.size());
+  for (const CountPut& put : puts) keys.push_back(keys_.Count(put.entry.item));
   std::vector<ScriptCall> calls;
-  for (size_t i = 0; i < puts.size(); ++i) {
-    if (i % kKeysPerPut == 0) calls.emplace_back();
-    const CountEntry& entry = puts[i].entry;
-    const absl::Duration life = CountLife(options_.ttl, now - entry.read_at, Random());
-    calls.back().keys.push_back(keys_.Count(entry.item));
-    std::vector<std::string>& args = calls.back().args;
-    args.push_back(absl::StrCat(entry.count));
-    args.push_back(absl::StrCat(entry.version));
-    args.push_back(absl::StrCat(ToStoredMicros(entry.read_at)));
-    args.push_back(absl::StrCat(puts[i].token));
-    args.push_back(absl::StrCat(absl::ToInt64Milliseconds(life)));
+  for (const KeyGroup& group : GroupKeys(keys, channel_.by_slot(), kKeysPerPut)) {
+    ScriptCall& call = calls.emplace_back();
+    call.slot = group.slot;
+    for (const size_t i : group.members) AddPut(puts[i], std::move(keys[i]), now, call);
   }
   Task<Answer> ask =
       AskScript(channel_, PutCountsScript(), std::move(calls), start + options_.budget);
@@ -171,9 +165,29 @@ Task<bool> RedisCountCache::Put(std::vector<CountPut> puts) {
   co_return acknowledged;
 }
 
-std::vector<Item> RedisCountCache::RecentlyPut() {
-  MutexLock lock(mutex_);
-  return recent_puts_.Since(clock_.MonotonicNow());
+void RedisCountCache::AddPut(const CountPut& put, std::string key, absl::Time now,
+                             ScriptCall& call) {
+  const CountEntry& entry = put.entry;
+  const absl::Duration life = CountLife(options_.ttl, now - entry.read_at, Random());
+  call.keys.push_back(std::move(key));
+  call.args.push_back(absl::StrCat(entry.count));
+  call.args.push_back(absl::StrCat(entry.version));
+  call.args.push_back(absl::StrCat(ToStoredMicros(entry.read_at)));
+  call.args.push_back(absl::StrCat(put.token));
+  call.args.push_back(absl::StrCat(absl::ToInt64Milliseconds(life)));
+}
+
+std::vector<Item> RedisCountCache::RecentlyPut(const SlotSet& slots) {
+  std::vector<Item> items;
+  {
+    MutexLock lock(mutex_);
+    items = recent_puts_.Since(clock_.MonotonicNow());
+  }
+  if (slots.all()) return items;
+  std::erase_if(items, [&](const Item& item) {
+    return !slots[static_cast<size_t>(SlotOf(keys_.Count(item)))];
+  });
+  return items;
 }
 
 void RedisCountCache::Note(const std::vector<CountPut>& puts, MonotonicTime now) {

@@ -3,7 +3,8 @@
 // Use it where several servers stand over one store. The rules of count_cache.h are kept by one
 // native command and one script: Get is MGET, then for what is missing SET !token@0 NX EX 3 GET;
 // Put is the script PutCounts (scripts.h), which is count_protocol.h again. The keys and the values
-// are those of keys.h and count_value.h.
+// are those of keys.h and count_value.h. Of a cluster the keys of one slot share a command, and
+// what goes to one node leaves together.
 //
 // A value whose read_at is older than the longest time to live is not believed, whatever Redis says
 // of its expiry: a command that was long on its way cannot stretch the bound.
@@ -15,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -26,6 +28,8 @@
 #include "cache/redis/channel.h"
 #include "cache/redis/keys.h"
 #include "cache/redis/recent_puts.h"
+#include "cache/redis/scripts.h"
+#include "cache/redis/slot.h"
 
 namespace counter::redis {
 
@@ -55,9 +59,9 @@ class RedisCountCache final : public CountCache {
   Task<std::vector<CountLookup>> Get(std::vector<Item> items) override;
   Task<bool> Put(std::vector<CountPut> puts) override;
 
-  // The items of the puts of the last recent_puts_span, each once: what has to be read from the
-  // store and put again when Redis may have lost what it acknowledged.
-  std::vector<Item> RecentlyPut();
+  // The items of the puts of the last recent_puts_span whose keys are in `slots`, each once: what
+  // has to be read from the store and put again when Redis may have lost what it acknowledged.
+  std::vector<Item> RecentlyPut(const SlotSet& slots = SlotSet().set());
 
   RedisCountCacheStats Stats() const;
 
@@ -68,6 +72,7 @@ class RedisCountCache final : public CountCache {
   void Delete(const std::vector<std::string>& keys);
   Task<> Lease(std::vector<std::string> keys, std::vector<size_t> missing,
                std::vector<CountLookup>& lookups, MonotonicTime deadline);
+  void AddPut(const CountPut& put, std::string key, absl::Time now, ScriptCall& call);
   void Note(const std::vector<CountPut>& puts, MonotonicTime now);
   void Count(const std::vector<CountLookup>& lookups);
   uint64_t Random();

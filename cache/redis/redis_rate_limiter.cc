@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cache/redis/key_groups.h"
 #include "cache/redis/keys.h"
 #include "cache/redis/scripts.h"
 
@@ -50,11 +51,17 @@ Task<std::vector<LikeGrant>> RedisRateLimiter::Reserve(std::vector<LikeCharge> c
   }
   const std::vector<std::string> settings = {
       absl::StrCat(options_.limit), absl::StrCat(absl::ToInt64Milliseconds(options_.window))};
+  std::vector<std::string> keys;
+  keys.reserve(charges.size());
+  for (const LikeCharge& charge : charges) keys.push_back(Keys::Rate(charge.user));
+  const std::vector<KeyGroup> groups = GroupKeys(keys, channel_.by_slot(), kUsersPerCall);
   std::vector<ScriptCall> calls;
-  for (size_t i = 0; i < charges.size(); ++i) {
-    if (i % kUsersPerCall == 0) calls.push_back({{}, settings});
-    calls.back().keys.push_back(Keys::Rate(charges[i].user));
-    calls.back().args.push_back(absl::StrCat(charges[i].likes));
+  for (const KeyGroup& group : groups) {
+    ScriptCall& call = calls.emplace_back(ScriptCall{{}, settings, group.slot});
+    for (const size_t i : group.members) {
+      call.keys.push_back(std::move(keys[i]));
+      call.args.push_back(absl::StrCat(charges[i].likes));
+    }
   }
   Task<Answer> ask = AskScript(channel_, ReserveLikesScript(), std::move(calls),
                                clock_.MonotonicNow() + options_.budget);
@@ -62,24 +69,18 @@ Task<std::vector<LikeGrant>> RedisRateLimiter::Reserve(std::vector<LikeCharge> c
 
   std::vector<LikeCharge> unanswered;
   std::vector<size_t> unanswered_at;
-  for (size_t i = 0; i < charges.size(); ++i) {
-    const size_t first = i - i % kUsersPerCall;
-    const size_t users = std::min(charges.size() - first, kUsersPerCall);
-    if (!answer || !IsWhole((*answer)[i / kUsersPerCall], users)) {
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const std::vector<size_t>& members = groups[g].members;
+    const bool is_answered = answer && IsWhole((*answer)[g], members.size());
+    for (size_t m = 0; m < members.size(); ++m) {
+      const size_t i = members[m];
+      if (is_answered) {
+        ReadGrant((*answer)[g].elements, m, grants[i]);
+        continue;
+      }
       unanswered.push_back(charges[i]);
       unanswered_at.push_back(i);
-      continue;
     }
-    const std::vector<Reply>& fields = (*answer)[i / kUsersPerCall].elements;
-    const Reply* own = &fields[kReplyFieldsPerUser * (i - first)];
-    const int64_t ends_at_ms = own[2].integer;
-    LikeGrant& grant = grants[i];
-    grant.granted = own[0].integer;
-    grant.limit = options_.limit;
-    grant.remaining = std::max<int64_t>(options_.limit - own[1].integer, 0);
-    grant.resets_after = std::clamp(absl::Milliseconds(ends_at_ms - fields.back().integer),
-                                    absl::ZeroDuration(), options_.window);
-    grant.window = static_cast<uint64_t>(ends_at_ms);
   }
   if (unanswered.empty()) co_return grants;
   fallbacks_.fetch_add(static_cast<int64_t>(unanswered.size()), std::memory_order_relaxed);
@@ -92,21 +93,41 @@ Task<std::vector<LikeGrant>> RedisRateLimiter::Reserve(std::vector<LikeCharge> c
   co_return grants;
 }
 
+void RedisRateLimiter::ReadGrant(const std::vector<Reply>& fields, size_t user,
+                                 LikeGrant& grant) const {
+  const Reply* own = &fields[kReplyFieldsPerUser * user];
+  const int64_t ends_at_ms = own[2].integer;
+  grant.granted = own[0].integer;
+  grant.limit = options_.limit;
+  grant.remaining = std::max<int64_t>(options_.limit - own[1].integer, 0);
+  grant.resets_after = std::clamp(absl::Milliseconds(ends_at_ms - fields.back().integer),
+                                  absl::ZeroDuration(), options_.window);
+  grant.window = static_cast<uint64_t>(ends_at_ms);
+}
+
 Task<> RedisRateLimiter::GiveBack(std::vector<LikeRefund> refunds) {
   if (options_.limit <= 0) co_return;
   std::vector<LikeRefund> local;
-  std::vector<ScriptCall> calls;
-  size_t shared = 0;
+  std::vector<LikeRefund> shared;
+  std::vector<std::string> keys;
   for (LikeRefund& refund : refunds) {
     if ((refund.window & kFallbackWindow) != 0) {
       refund.window &= ~kFallbackWindow;
       local.push_back(refund);
       continue;
     }
-    if (shared++ % kUsersPerCall == 0) calls.emplace_back();
-    calls.back().keys.push_back(Keys::Rate(refund.user));
-    calls.back().args.push_back(absl::StrCat(refund.likes));
-    calls.back().args.push_back(absl::StrCat(refund.window));
+    shared.push_back(refund);
+    keys.push_back(Keys::Rate(refund.user));
+  }
+  std::vector<ScriptCall> calls;
+  for (const KeyGroup& group : GroupKeys(keys, channel_.by_slot(), kUsersPerCall)) {
+    ScriptCall& call = calls.emplace_back();
+    call.slot = group.slot;
+    for (const size_t i : group.members) {
+      call.keys.push_back(std::move(keys[i]));
+      call.args.push_back(absl::StrCat(shared[i].likes));
+      call.args.push_back(absl::StrCat(shared[i].window));
+    }
   }
   Task<> give_back = fallback_.GiveBack(std::move(local));
   co_await std::move(give_back);

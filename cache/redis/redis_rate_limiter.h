@@ -16,6 +16,7 @@
 #define COUNTER_CACHE_REDIS_REDIS_RATE_LIMITER_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -48,6 +49,9 @@ class RedisRateLimiter final : public RateLimiter {
   LocalCacheStats FallbackStats() const { return fallback_.Stats(); }
 
  private:
+  // What the script ReserveLikes says of the user of that number in its call.
+  void ReadGrant(const std::vector<Reply>& fields, size_t user, LikeGrant& grant) const;
+
   Channel& channel_;
   const Clock& clock_;
   const RedisRateLimiterOptions options_;

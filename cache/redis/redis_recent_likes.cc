@@ -7,7 +7,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cache/redis/count_value.h"
+#include "cache/redis/key_groups.h"
 #include "cache/redis/scripts.h"
+#include "cache/redis/slot.h"
 
 namespace counter::redis {
 namespace {
@@ -30,12 +32,13 @@ Task<std::vector<std::optional<absl::Time>>> RedisRecentLikes::Find(UserId user,
   std::vector<std::string> members;
   members.reserve(items.size());
   for (const Item& item : items) members.push_back(keys_.ItemName(item));
+  const int slot = SlotOf(key);
   Commands commands;
   for (size_t first = 0; first < members.size(); first += kMembersPerFind) {
     std::vector<absl::string_view> parts = {"ZMSCORE", key};
     const size_t last = std::min(first + kMembersPerFind, members.size());
     for (size_t i = first; i < last; ++i) parts.emplace_back(members[i]);
-    commands.Add(parts);
+    commands.Add(parts, slot);
   }
   Task<Answer> ask = Ask(channel_, std::move(commands), clock_.MonotonicNow() + options_.budget);
   const Answer answer = co_await std::move(ask);
@@ -71,45 +74,54 @@ Task<bool> RedisRecentLikes::Record(std::vector<UserFacts> users) {
 }
 
 std::vector<ScriptCall> RedisRecentLikes::CallsOf(const std::vector<UserFacts>& users) const {
-  const absl::Time now = clock_.WallNow();
-  const int64_t refused_up_to_us = refused_up_to_us_.load(std::memory_order_relaxed);
   const std::vector<std::string> settings = {
-      absl::StrCat(absl::ToUnixMicros(now)), absl::StrCat(absl::ToInt64Milliseconds(options_.ttl)),
+      absl::StrCat(absl::ToUnixMicros(clock_.WallNow())),
+      absl::StrCat(absl::ToInt64Milliseconds(options_.ttl)),
       absl::StrCat(absl::ToInt64Microseconds(options_.trace_life)),
       absl::StrCat(options_.likes_max), absl::StrCat(options_.traces_max)};
+  std::vector<std::string> keys;
+  keys.reserve(users.size());
+  for (const UserFacts& one : users) keys.push_back(Keys::RecentLikes(one.user));
   std::vector<ScriptCall> calls;
-  size_t room = 0;  // Facts that the last call still takes.
-  for (const UserFacts& one : users) {
-    size_t count_at = 0;  // Where the last call says how many facts of this user it has; 0: none.
-    int64_t count = 0;
-    for (const LikeFact& fact : one.facts) {
-      const int64_t verified_us = ToStoredMicros(fact.verified_at);
-      if (fact.liked && verified_us <= refused_up_to_us) continue;
-      if (room == 0) {
-        calls.push_back({{}, settings});
-        room = kFactsPerCall;
-        count_at = 0;
-      }
-      std::vector<std::string>& args = calls.back().args;
-      if (count_at == 0) {
-        std::vector<std::string>& keys = calls.back().keys;
-        keys.push_back(Keys::RecentLikes(one.user));
-        keys.push_back(Keys::RecentUnlikes(one.user));
-        keys.push_back(Keys::RecentVersions(one.user));
-        count_at = args.size();
-        count = 0;
-        args.emplace_back();
-        args.emplace_back(one.of_write ? "w" : "r");
-      }
-      args.push_back(keys_.ItemName(fact.item));
-      args.emplace_back(fact.liked ? "1" : "0");
-      args.push_back(absl::StrCat(fact.item_version));
-      args.push_back(absl::StrCat(verified_us));
-      args[count_at] = absl::StrCat(++count);
-      --room;
-    }
+  for (const KeyGroup& group : GroupKeys(keys, channel_.by_slot(), keys.size())) {
+    const ScriptCall empty = {{}, settings, group.slot};
+    size_t room = 0;  // Facts that the last call still takes.
+    for (const size_t i : group.members) AddFacts(users[i], empty, room, calls);
   }
   return calls;
+}
+
+void RedisRecentLikes::AddFacts(const UserFacts& one, const ScriptCall& empty, size_t& room,
+                                std::vector<ScriptCall>& calls) const {
+  const int64_t refused_up_to_us = refused_up_to_us_.load(std::memory_order_relaxed);
+  size_t count_at = 0;  // Where the last call says how many facts of this user it has; 0: none.
+  int64_t count = 0;
+  for (const LikeFact& fact : one.facts) {
+    const int64_t verified_us = ToStoredMicros(fact.verified_at);
+    if (fact.liked && verified_us <= refused_up_to_us) continue;
+    if (room == 0) {
+      calls.push_back(empty);
+      room = kFactsPerCall;
+      count_at = 0;
+    }
+    std::vector<std::string>& args = calls.back().args;
+    if (count_at == 0) {
+      std::vector<std::string>& keys = calls.back().keys;
+      keys.push_back(Keys::RecentLikes(one.user));
+      keys.push_back(Keys::RecentUnlikes(one.user));
+      keys.push_back(Keys::RecentVersions(one.user));
+      count_at = args.size();
+      count = 0;
+      args.emplace_back();
+      args.emplace_back(one.of_write ? "w" : "r");
+    }
+    args.push_back(keys_.ItemName(fact.item));
+    args.emplace_back(fact.liked ? "1" : "0");
+    args.push_back(absl::StrCat(fact.item_version));
+    args.push_back(absl::StrCat(verified_us));
+    args[count_at] = absl::StrCat(++count);
+    --room;
+  }
 }
 
 void RedisRecentLikes::OnNewRun() {

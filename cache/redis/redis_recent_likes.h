@@ -4,7 +4,8 @@
 // score, the traces of unlikes, and the versions that put facts in order. Find is one ZMSCORE;
 // Record is the script RecordLikes, which is recent_set.h again. docs/decisions/ says why three.
 //
-// The facts of many users leave in one script call: a call costs Redis about as much as two facts.
+// The facts of many users leave in one script call, of a cluster those of the users of one slot: a
+// call costs Redis about as much as two facts.
 //
 // Redis may lose a user's keys at any time, and with them the traces of unlikes. When a connection
 // shows another run of Redis, likes verified before are not taken from then on. Of an eviction
@@ -16,6 +17,7 @@
 #define COUNTER_CACHE_REDIS_REDIS_RECENT_LIKES_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -60,6 +62,9 @@ class RedisRecentLikes final : public RecentLikes {
 
  private:
   std::vector<ScriptCall> CallsOf(const std::vector<UserFacts>& users) const;
+  // To the last of `calls`, which takes `room` facts more, and to further ones made of `empty`.
+  void AddFacts(const UserFacts& one, const ScriptCall& empty, size_t& room,
+                std::vector<ScriptCall>& calls) const;
 
   Channel& channel_;
   const Keys& keys_;

@@ -1,20 +1,25 @@
 #include "cache/redis/redis_url.h"
 
+#include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace counter::redis {
 namespace {
 
 constexpr int kDatabasesMax = 16'384;
+constexpr uint16_t kDefaultPort = 6379;
+constexpr size_t kHostsMax = 32;  // One that answers is enough: it names the others.
 
 absl::Status Invalid(absl::string_view what) {
   return absl::InvalidArgumentError(
-      absl::StrCat(what, "; expected redis://[[user]:password@]host[:port][/database]"));
+      absl::StrCat(what, "; expected redis://[[user]:password@]host[:port][,host...][/database]"));
 }
 
 std::optional<std::string> PercentDecoded(absl::string_view text) {
@@ -50,7 +55,7 @@ absl::Status ParseLogin(absl::string_view text, Login& login) {
   return absl::OkStatus();
 }
 
-absl::Status ParseHost(absl::string_view text, Address& address) {
+absl::Status ParseHost(absl::string_view text, Node& node) {
   absl::string_view port;
   if (absl::ConsumePrefix(&text, "[")) {
     const size_t end = text.find(']');
@@ -65,14 +70,32 @@ absl::Status ParseHost(absl::string_view text, Address& address) {
     if (port.empty()) return Invalid("the port is not a number");
   }
   if (text.empty()) return Invalid("the host is empty");
-  address.host = std::string(text);
+  node.host = std::string(text);
   if (port.empty()) return absl::OkStatus();
   int number = 0;
   if (!absl::SimpleAtoi(port, &number) || number < 1 || number > 65535) {
     return Invalid("the port is not a number from 1 to 65535");
   }
-  address.port = static_cast<uint16_t>(number);
+  node.port = static_cast<uint16_t>(number);
   return absl::OkStatus();
+}
+
+absl::Status ParseHosts(absl::string_view text, Address& address) {
+  const std::vector<absl::string_view> hosts = absl::StrSplit(text, ',');
+  if (hosts.size() > kHostsMax) return Invalid(absl::StrCat("more than ", kHostsMax, " hosts"));
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    Node node = {"", kDefaultPort};
+    absl::Status parsed = ParseHost(hosts[i], node);
+    if (!parsed.ok()) return parsed;
+    if (i > 0) {
+      address.others.push_back(std::move(node));
+      continue;
+    }
+    address.host = std::move(node.host);
+    address.port = node.port;
+  }
+  if (address.others.empty() || address.login.database == 0) return absl::OkStatus();
+  return Invalid("several hosts are a cluster, which has no database but 0");
 }
 
 }  // namespace
@@ -101,8 +124,8 @@ absl::StatusOr<Address> ParseRedisUrl(absl::string_view url) {
     }
     url = url.substr(0, slash);
   }
-  absl::Status host = ParseHost(url, address);
-  if (!host.ok()) return host;
+  absl::Status hosts = ParseHosts(url, address);
+  if (!hosts.ok()) return hosts;
   return address;
 }
 

@@ -20,10 +20,11 @@ namespace counter::redis {
 
 struct ReplyBounds {
   int64_t line_bytes_max = 4096;  // Of a status, an error or a number, without CR LF.
-  int64_t text_bytes_max = int64_t{1024} * 1024;       // Of one bulk text.
-  int64_t elements_max = int64_t{16} * 1024;           // Of one array.
-  int64_t depth_max = 4;                               // Arrays within arrays; hiredis takes 7.
-  int64_t reply_bytes_max = int64_t{4} * 1024 * 1024;  // Of one whole reply in memory, about.
+  int64_t text_bytes_max = int64_t{1024} * 1024;  // Of one bulk text.
+  int64_t elements_max = int64_t{16} * 1024;      // Of one array.
+  int64_t depth_max = 4;                          // Arrays within arrays; hiredis takes 7.
+  // Of one whole reply in memory, about: a cluster whose slots are all scattered has a large map.
+  int64_t reply_bytes_max = int64_t{64} * 1024 * 1024;
 };
 
 class ReplyGuard {

@@ -252,7 +252,7 @@ std::vector<absl::string_view> Parts(absl::string_view command, absl::string_vie
 void AddCall(absl::string_view command, absl::string_view script, const ScriptCall& call,
              Commands& commands) {
   const std::string key_count = absl::StrCat(call.keys.size());
-  commands.Add(Parts(command, script, key_count, call));
+  commands.Add(Parts(command, script, key_count, call), call.slot);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/task.h"
 #include "cache/redis/channel.h"
+#include "cache/redis/slot.h"
 
 namespace counter::redis {
 
@@ -43,6 +44,7 @@ std::vector<const Script*> AllScripts();
 struct ScriptCall {
   std::vector<std::string> keys;
   std::vector<std::string> args;
+  int slot = kNoSlot;  // Of all keys; needed of a cluster.
 };
 
 // Calls `script` with each of `calls`, all in one write; reply i is of call i. Absent: no answer in
@@ -51,7 +53,7 @@ Task<Answer> AskScript(Channel& channel, const Script& script, std::vector<Scrip
                        MonotonicTime deadline);
 
 // As AskScript, for calls whose answer nobody waits for. Whatever is asked through the channel
-// afterwards sees what they did, unless Redis had forgotten the script.
+// afterwards sees what they did, unless Redis had forgotten the script or sent them on.
 void TellScript(Channel& channel, const Script& script, std::vector<ScriptCall> calls,
                 MonotonicTime deadline);
 

@@ -34,15 +34,14 @@ Session::Session(asio::io_context& context, asio::ssl::context* authorities) : r
     plain_ = std::make_unique<Tcp::socket>(context);
 }
 
-void Session::Open(const Address& address, Opened opened) {
-  resolver_.async_resolve(
-      address.host, absl::StrCat(address.port),
-      [self = shared_from_this(), host = address.host, opened = std::move(opened)](
-          error_code error, const Tcp::resolver::results_type& found) mutable {
-        if (self->is_closed_) return;
-        if (error) return opened("its name could not be resolved");
-        self->Connect(found, host, std::move(opened));
-      });
+void Session::Open(const Node& node, Opened opened) {
+  resolver_.async_resolve(node.host, absl::StrCat(node.port),
+                          [self = shared_from_this(), host = node.host, opened = std::move(opened)](
+                              error_code error, const Tcp::resolver::results_type& found) mutable {
+                            if (self->is_closed_) return;
+                            if (error) return opened("its name could not be resolved");
+                            self->Connect(found, host, std::move(opened));
+                          });
 }
 
 void Session::Connect(const Tcp::resolver::results_type& found, const std::string& host,

@@ -20,7 +20,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/strings/string_view.h"
-#include "cache/redis/redis_url.h"
+#include "cache/redis/node.h"
 
 namespace counter::redis {
 
@@ -38,7 +38,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // Resolves, connects and shakes hands. `opened` gets why it failed, for a log; empty: it stands.
   // Not called if the session is closed before. Once.
-  void Open(const Address& address, absl::AnyInvocable<void(absl::string_view)> opened);
+  void Open(const Node& node, absl::AnyInvocable<void(absl::string_view)> opened);
 
   // `read` gets what has come; empty: the connection is gone, or was closed here. The bytes are
   // good until the next Read. Requires that none is under way.

@@ -137,6 +137,9 @@ std::vector<Setting> MakeSettings() {
        .secret = true,
        .help =
            "The Redis that caches counts and recent likes and shares rate limits between servers. "
+           "A "
+           "Redis Cluster is recognised by itself: name several of its nodes, "
+           "redis://USER:PASSWORD@HOST:PORT,HOST:PORT, so that one is there when a server starts. "
            "Empty: a cache inside this process."},
       {.name = "CACHE_TTL_SECONDS",
        .group = "Cache",

@@ -1,20 +1,28 @@
-// What the contract suites need of a real Redis 7: one server a test program, empty at the start of
-// each case, with a connection of the case's own; time passes by itself.
+// What the contract suites need of a real Redis 7: one server a test program, or one cluster where
+// COUNTER_TEST_REDIS asks for it, empty at the start of each case, with a connection of the case's
+// own; time passes by itself.
 #ifndef COUNTER_TESTS_CONTRACT_REDIS_HARNESS_H_
 #define COUNTER_TESTS_CONTRACT_REDIS_HARNESS_H_
 
+#include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "cache/redis/keys.h"
+#include "tests/cache/redis/live_cluster.h"
 #include "tests/cache/redis/live_redis.h"
+#include "tests/support/test_settings.h"
 
 namespace counter::testing {
 
 class RedisHarness {
  public:
-  redis::Connection& connection() { return redis_.connection(); }
+  redis::Connection& connection() {
+    return cluster_ ? cluster_->connection() : single_->connection();
+  }
   const redis::Keys& keys() const { return keys_; }
   const Clock& clock() const { return Clock::System(); }
 
@@ -22,10 +30,17 @@ class RedisHarness {
   void Elapse(absl::Duration duration) const {
     std::this_thread::sleep_for(absl::ToChronoNanoseconds(duration));
   }
-  redis::Reply Ask(const std::vector<std::string>& parts) { return redis_.Ask(parts); }
+  // The first word after a command's name is its key.
+  redis::Reply Ask(const std::vector<std::string>& parts) {
+    return cluster_ ? cluster_->Ask(parts) : single_->Ask(parts);
+  }
 
  private:
-  redis::testing::LiveRedis redis_;
+  // One of these two.
+  const std::unique_ptr<redis::testing::LiveRedis> single_{
+      OnRedisCluster() ? nullptr : std::make_unique<redis::testing::LiveRedis>()};
+  const std::unique_ptr<redis::testing::LiveCluster> cluster_{
+      OnRedisCluster() ? std::make_unique<redis::testing::LiveCluster>() : nullptr};
   const redis::Keys keys_{{{1, "post"}, {2, "reel"}, {3, "comment"}}};
 };
 

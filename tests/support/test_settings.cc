@@ -35,6 +35,11 @@ bool LongForm() {
   return value != nullptr && absl::string_view(value) == "1";
 }
 
+bool OnRedisCluster() {
+  const char* redis = std::getenv("COUNTER_TEST_REDIS");
+  return redis != nullptr && absl::string_view(redis) == "cluster";
+}
+
 int Slowness() {
 #if defined(__SANITIZE_THREAD__)
   return 10;

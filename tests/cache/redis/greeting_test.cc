@@ -1,6 +1,7 @@
 // The greeting as a dialogue that goes wrong at each step; and the URL that it is made of.
 #include "cache/redis/greeting.h"
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,12 @@
 #include "cache/redis/redis_url.h"
 #include "cache/redis/scripts.h"
 #include "tests/cache/redis/scripted_channel.h"
+#include "tests/support/test_settings.h"
 
 namespace counter::redis::testing {
 namespace {
+
+using counter::testing::TestSeed;
 
 const Login kLogin{"counter", "s3cret", 2};
 
@@ -26,16 +30,16 @@ std::vector<Reply> GoodReplies() {
 
 TEST_CASE(
     "greeting: it logs in, chooses the database, tries a write, loads scripts, asks the run") {
-  const auto commands = Words(GreetingCommands(kLogin).bytes());
+  const auto commands = Words(GreetingCommands(kLogin, ProbedKey()).bytes());
   REQUIRE(commands.size() == GoodReplies().size());
   CHECK(commands[0] == std::vector<std::string>{"AUTH", "counter", "s3cret"});
   CHECK(commands[1] == std::vector<std::string>{"SELECT", "2"});
-  CHECK(commands[2][0] == "DEL");
+  CHECK(commands[2] == std::vector<std::string>{"DEL", ProbedKey()});
   CHECK(commands[3][0] == "SCRIPT");
-  CHECK(commands.back() == std::vector<std::string>{"INFO", "server", "replication"});
-  CHECK(Words(GreetingCommands({"", "s3cret", 0}).bytes())[0] ==
+  CHECK(commands.back() == std::vector<std::string>{"INFO", "server", "replication", "cluster"});
+  CHECK(Words(GreetingCommands({"", "s3cret", 0}, ProbedKey()).bytes())[0] ==
         std::vector<std::string>{"AUTH", "s3cret"});
-  CHECK(Words(GreetingCommands({}).bytes())[0][0] == "DEL");
+  CHECK(Words(GreetingCommands({}, ProbedKey()).bytes())[0][0] == "DEL");
 }
 
 TEST_CASE("greeting: when all is well it says which run of the server this is") {
@@ -77,6 +81,23 @@ TEST_CASE("greeting: a server that does not say which run it is can be used") {
   CHECK(greeting->run_id.empty());
 }
 
+TEST_CASE("greeting: a node of a cluster is known by INFO, or by sending a write on") {
+  CHECK_FALSE(ReadGreeting(kLogin, GoodReplies())->is_of_cluster);
+  std::vector<Reply> replies = GoodReplies();
+  SECTION("it says so") { replies.back().text += "# Cluster\r\ncluster_enabled:1\r\n"; }
+  SECTION("it owns another slot, and INFO is forbidden") {
+    replies[2] = Error("MOVED 15495 127.0.0.1:7002");
+    replies.back() = Error("NOPERM");
+  }
+  SECTION("the cluster is down") { replies[2] = Error("CLUSTERDOWN The cluster is down"); }
+  const auto greeting = ReadGreeting(kLogin, replies);
+  REQUIRE(greeting.ok());
+  CHECK(greeting->is_of_cluster);
+  replies.back() = Text("# Cluster\r\ncluster_enabled:0\r\n");
+  replies[2] = Integer(0);
+  CHECK_FALSE(ReadGreeting(kLogin, replies)->is_of_cluster);
+}
+
 TEST_CASE("greeting: what says that a server cannot serve us is told from other errors") {
   CHECK(SaysUnusable(Error("READONLY You can't write against a read only replica.")));
   CHECK(SaysUnusable(Error("LOADING Redis is loading the dataset in memory")));
@@ -86,6 +107,17 @@ TEST_CASE("greeting: what says that a server cannot serve us is told from other 
   CHECK_FALSE(SaysUnusable(Error("OOM command not allowed when used memory > 'maxmemory'.")));
   CHECK_FALSE(SaysUnusable(Error("NOSCRIPT No matching script.")));
   CHECK_FALSE(SaysUnusable(Text("READONLY")));
+}
+
+TEST_CASE("greeting: of any slots there is a key of ours that is written to no purpose") {
+  std::mt19937_64 random(TestSeed());
+  for (int i = 0; i < 20; ++i) {
+    SlotSet slots;
+    const size_t slot = random() % kSlots;
+    slots.set(slot);
+    CHECK(SlotOf(ProbedKeyIn(slots)) == static_cast<int>(slot));
+  }
+  CHECK(ProbedKeyIn({}).empty());
 }
 
 TEST_CASE("redis url: its parts are read") {
@@ -107,6 +139,23 @@ TEST_CASE("redis url: its parts are read") {
   CHECK(v6->host == "::1");
   CHECK(v6->port == 7000);
   CHECK(v6->login.user.empty());
+}
+
+TEST_CASE("redis url: several hosts are nodes of one cluster") {
+  const auto cluster = ParseRedisUrl("redis://u:p@h1:7000,[::1]:7001,h3");
+  REQUIRE(cluster.ok());
+  CHECK(cluster->host == "h1");
+  CHECK(cluster->port == 7000);
+  CHECK(cluster->login.user == "u");
+  CHECK(cluster->others == std::vector<Node>{{"::1", 7001}, {"h3", 6379}});
+  std::string many = "redis://h";
+  for (int i = 0; i < 32; ++i) many += ",h";
+  for (const std::string& wrong :
+       {std::string("redis://h1,"), std::string("redis://,h1"), std::string("redis://h1,h2:0"),
+        std::string("redis://h1,h2/1"), many}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(ParseRedisUrl(wrong).ok());
+  }
 }
 
 TEST_CASE("redis url: what is wrong is refused, and no secret is repeated") {
