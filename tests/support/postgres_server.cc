@@ -176,6 +176,7 @@ absl::Status PostgresServer::Spawn() {
   Process::Options options;
   options.argv = AsServerAccount({FindPostgresProgram("postgres"), "-D", data_directory()});
   options.env = Process::BaseEnv();
+  for (const auto& [name, value] : options_.env) options.env[name] = value;
   options.working_directory = "/";
   options.stdout_path = directory_.path() + "/log";
   options.stderr_path = options.stdout_path;

@@ -43,6 +43,7 @@ class PostgresServer {
  public:
   struct Options {
     std::map<std::string, std::string> settings;  // Of postgresql.conf, over the test's own.
+    std::map<std::string, std::string> env = {};  // Of the process, over what it needs.
     std::string data_parent = "/tmp";             // Where the data folder is made.
     absl::Duration ready_deadline = absl::Seconds(30);
   };
@@ -68,6 +69,8 @@ class PostgresServer {
   void Kill9();
   // Starts it again on the same data; waits until it takes connections.
   absl::Status Restart();
+  // Whether it was started and has not ended, by itself or otherwise.
+  bool Running() { return process_.has_value() && process_->Running(); }
   // Ends it as `pg_ctl stop -m fast` does, and waits.
   void StopFast();
   // To the postmaster and all its children: SIGSTOP, SIGCONT.

@@ -80,6 +80,7 @@ class Proxy::Line {
   Line& operator=(const Line&) = delete;
 
   bool over() const { return pumping_ == 0; }
+  bool IsOver() const { return tap_ != nullptr && tap_->IsOver(); }
 
   void Break() {
     broken_ = true;
@@ -88,6 +89,11 @@ class Proxy::Line {
     // Whoever waits to read wakes up; nothing is sent yet.
     shutdown(client_, SHUT_RD);
     shutdown(server_, SHUT_RD);
+  }
+
+  void HalfClose() {
+    MutexLock lock(mutex_);
+    if (!is_closed_) shutdown(server_, SHUT_WR);
   }
 
  private:
@@ -136,9 +142,10 @@ class Proxy::Line {
 
 Proxy::Proxy(Options options) : options_(std::move(options)), server_(options_.server) {
   SocketName name(options_.listen);
-  listener_ = name.Open();
+  const bool is_given = options_.listener >= 0;
+  listener_ = is_given ? options_.listener : name.Open();
   SetBuffers(listener_, options_.buffer_bytes);
-  if (bind(listener_, name.name, name.size) != 0 || listen(listener_, 64) != 0 ||
+  if ((!is_given && (bind(listener_, name.name, name.size) != 0 || listen(listener_, 64) != 0)) ||
       getsockname(listener_, name.name, &name.size) != 0) {
     std::perror("proxy");
     std::abort();
@@ -180,6 +187,23 @@ void Proxy::LeadTo(Address server) {
   MutexLock lock(mutex_);
   server_ = std::move(server);
   for (const std::unique_ptr<Line>& line : lines_) line->Break();
+}
+
+void Proxy::BreakAll() {
+  MutexLock lock(mutex_);
+  for (const std::unique_ptr<Line>& line : lines_) line->Break();
+}
+
+void Proxy::BreakOver() {
+  MutexLock lock(mutex_);
+  for (const std::unique_ptr<Line>& line : lines_) {
+    if (line->IsOver()) line->Break();
+  }
+}
+
+void Proxy::HalfCloseAll() {
+  MutexLock lock(mutex_);
+  for (const std::unique_ptr<Line>& line : lines_) line->HalfClose();
 }
 
 }  // namespace counter::testing

@@ -1,8 +1,9 @@
 // Proxy: stands between clients and a server, and does to what passes what a test wants.
 //
 // It listens on a free port of 127.0.0.1 or on a unix socket, and opens a connection to the server
-// for each one that it takes. Bytes go on as they came, unless a ProxyTap says otherwise. What a
-// protocol needs is in a tap of its own: redis_proxy.h, tests/storage/postgres_proxy.h.
+// for each one that it takes. Bytes go on as they came, unless a ProxyTap says otherwise. The
+// faults that need no protocol are in faulty_line.h; what a protocol needs is in a tap of its own:
+// redis_proxy.h, tests/storage/postgres_proxy.h.
 //
 // When a connection breaks, the client sees a reset; the server an orderly end, so that what was
 // passed on to it is carried out.
@@ -32,6 +33,8 @@ class ProxyTap {
   // False: then the connection breaks. Each is called from one thread, not the same for both.
   virtual bool FromClient(std::string& /*bytes*/) { return true; }
   virtual bool FromServer(std::string& /*bytes*/) { return true; }
+  // Whether BreakOver() is to break the connection. Any thread.
+  virtual bool IsOver() const { return false; }
 };
 
 class Proxy {
@@ -44,6 +47,9 @@ class Proxy {
   struct Options {
     Address listen = {};  // Port 0: a free one.
     Address server = {};
+    // Listens already, in place of `listen`; for one of another network namespace. The proxy closes
+    // it. -1: none.
+    int listener = -1;
     int buffer_bytes = 0;  // Of each socket, both ways; 0: as the kernel likes.
     std::function<std::unique_ptr<ProxyTap>()> make_tap = {};  // For each connection; may be null.
   };
@@ -58,6 +64,13 @@ class Proxy {
 
   // Breaks all connections; new ones lead to `server`.
   void LeadTo(Address server);
+  // Breaks all connections.
+  void BreakAll();
+  // Breaks those whose taps say so.
+  void BreakOver();
+  // Tells the server, on each connection, that nothing more will come from the client, who does not
+  // know and goes on listening. What the client sends later breaks the connection.
+  void HalfCloseAll();
 
  private:
   class Line;

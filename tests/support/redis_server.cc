@@ -173,6 +173,7 @@ absl::Status RedisServer::Spawn() {
   const char* binary = std::getenv("REDIS_SERVER");
   Process::Options redis;
   redis.env = Process::BaseEnv();
+  for (const auto& [name, value] : options_.env) redis.env[name] = value;
   redis.argv = {binary != nullptr ? binary : "redis-server",
                 "--port",
                 absl::StrCat(port_),

@@ -9,6 +9,7 @@
 #ifndef COUNTER_TESTS_SUPPORT_REDIS_SERVER_H_
 #define COUNTER_TESTS_SUPPORT_REDIS_SERVER_H_
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ class RedisServer {
     std::vector<std::string> args =
         {};                     // After those that every test needs: {"--maxmemory", "2mb"}.
     std::string password = {};  // For Command(), if args ask for one.
+    std::map<std::string, std::string> env = {};  // Of the process, over what it needs.
     // Serves TLS on tls_port() too, with a certificate of its own for localhost and 127.0.0.1.
     bool tls = false;
     // A node that may join a cluster (redis_cluster.h); what it knows of that survives Restart().
