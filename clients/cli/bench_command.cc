@@ -1,7 +1,5 @@
 #include "clients/cli/bench_command.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <boost/json.hpp>
@@ -17,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "clients/cli/exit_status.h"
+#include "clients/cli/interrupt_watch.h"
 
 namespace counter::cli {
 namespace {
@@ -27,36 +26,11 @@ using load::LoadGenerator;
 using load::Workload;
 using Method = Workload::Method;
 
-constexpr int kInterrupted = 128 + SIGINT;
-
 // The likes of one call that takes them back, and of how many such calls at once.
 constexpr int64_t kTakenBackACall = 1000;
 constexpr int kTakingBackCallsMax = 4;
 constexpr absl::Duration kTakingBackDeadline = absl::Seconds(10);
 constexpr int kTakingBackAttemptsMax = 5;
-
-std::atomic<bool>& Interrupted() {
-  static std::atomic<bool> interrupted = false;
-  return interrupted;
-}
-
-// SIGINT is a request to stop while one of these is there; the second SIGINT ends the process.
-class InterruptWatch {
- public:
-  InterruptWatch() {
-    Interrupted() = false;
-    struct sigaction action = {};
-    action.sa_handler = [](int /*signal*/) { Interrupted() = true; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~InterruptWatch() { sigaction(SIGINT, &before_, nullptr); }
-  InterruptWatch(const InterruptWatch&) = delete;
-  InterruptWatch& operator=(const InterruptWatch&) = delete;
-
- private:
-  struct sigaction before_ = {};
-};
 
 // A line on the terminal that says how far the time is, while it is there.
 class Clock {

@@ -50,6 +50,8 @@ Examples:
   counterctl admin delete-item post:456 --yes
                                            takes back all likes of an item
   counterctl admin import likes.csv        as import, and charges no rate limit
+  counterctl verify --yes --duration 1m    likes and unlikes of its own: was every
+                                           answer true? exit status 1 if not
   counterctl health --wait 10s             until the server takes calls
   counterctl status                        one look at the server
   counterctl context set prod dns:///counter.example:50051
@@ -259,6 +261,22 @@ void AddBenchOptions(CLI::App& app, Settings& settings) {
   app.add_flag("--keep", settings.bench.keep, "Do not take the likes back.");
 }
 
+void AddVerifyOptions(CLI::App& app, Settings& settings) {
+  VerifySettings& verify = settings.verify;
+  AddDuration(app, "--duration", verify.duration, "How long to like and unlike [10s].");
+  app.add_option("--workers", verify.load.workers, "Calls at once [8].")
+      ->check(CLI::Range(1, 64).description(""))
+      ->type_name("NUMBER");
+  AddDuration(app, "--pause", verify.load.pause_max,
+              "The most that each of them waits before a call [8ms].");
+  app.add_option("--item-type", verify.load.item_type, "Of the items [post].")->type_name("TYPE");
+  AddDuration(app, "--cached-bound", verify.bounds.cached, "How old a cached read may be [5s].");
+  app.add_option("--seed", verify.load.seed, "Which calls are made [by chance].")
+      ->type_name("NUMBER");
+  app.add_flag("--yes", verify.yes, "Writes are wanted.");
+  app.add_flag("--keep", verify.keep, "Do not take the likes back.");
+}
+
 std::vector<CompletionWord> CommandWords(const CLI::App& app) {
   std::vector<CompletionWord> words;
   for (const CLI::App* command : app.get_subcommands({}))
@@ -384,6 +402,8 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   CLI::App* bench = app.add_subcommand("bench", "A short load; latencies, rates, failures.");
   AddBenchOptions(*bench, settings);
   AddStrong(*bench, settings);
+  CLI::App* verify = app.add_subcommand("verify", "Whether the contract holds, by a judged load.");
+  AddVerifyOptions(*verify, settings);
   int context_status = 0;
   CLI::App* context = app.add_subcommand("context", "Names for servers.");
   AddContextCommands(*context, settings, command, context_status);
@@ -422,6 +442,7 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   if (import->parsed()) return command.Import();
   if (export_->parsed()) return command.Export();
   if (bench->parsed()) return command.Bench();
+  if (verify->parsed()) return command.Verify();
   return command.Health();
 }
 

@@ -199,6 +199,17 @@ int Command::Bench() const {
   return RunBench(client, bench, settings_.format, OnTerminal(), out_, err_);
 }
 
+int Command::Verify() const {
+  const client::Client once = client::Client::Connect({.target = settings_.server,
+                                                       .deadline = settings_.deadline,
+                                                       .retries = false,
+                                                       .user_agent = UserAgent()});
+  const client::Client patient = Connect(/*wait_for_ready=*/true);
+  VerifySettings verify = settings_.verify;
+  verify.load.deadline = settings_.deadline;
+  return RunVerify(once, patient, verify, settings_.format, out_, err_);
+}
+
 int Command::Complain(const std::string& message) const {
   err_ << "counterctl: " << message << '\n';
   return kExitUsage;

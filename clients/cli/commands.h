@@ -19,6 +19,7 @@
 #include "clients/cli/export_command.h"
 #include "clients/cli/import_command.h"
 #include "clients/cli/output.h"
+#include "clients/cli/verify_command.h"
 #include "clients/cli/watch_command.h"
 #include "clients/cpp/client.h"
 
@@ -42,6 +43,7 @@ struct Settings {
   ExportSettings export_;
   AdminSettings admin;
   WatchSettings watch;
+  VerifySettings verify;
   std::string items_file;  // "-": standard input. Empty: the items are in the command line.
   std::string context_name;
   std::string context_server;
@@ -71,6 +73,7 @@ class Command {
   int AdminEraseUser() const;
   int AdminDeleteItem() const;
   int AdminImport() const;
+  int Verify() const;
   int ListContexts() const;
   int SetContext() const;
   int UseContext() const;
