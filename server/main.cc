@@ -1,6 +1,7 @@
 // counterd: reads the settings, wires the rooms, and lives until a signal. Which store and which
 // caches there are is chosen in backends.cc, a part of this program.
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -367,11 +368,21 @@ void Counterd::SendCallersAway(absl::Duration budget) {
   }
 }
 
+// Connections are descriptors, and the gRPC of Debian 12 never listens again once it has found none
+// left: so all that the system allows are used, and not the few that a shell starts with.
+void UseAllDescriptors() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int Serve(const LoadedConfig& loaded) {
   // Debian's Abseil, which gRPC locks with too, keeps a graph of which lock was held when which was
   // taken, and aborts on a cycle: up to a twentieth of the CPU of a busy server. Tests keep it,
   // serving does not.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  UseAllDescriptors();
   Termination termination;
   const Config& config = loaded.config;
   LogWriter log({.json = UseJson(config.log_format, STDERR_FILENO)});
