@@ -348,24 +348,32 @@ void Counterd::Drain() {
   if (backends_ != nullptr) backends_->Stop();
 }
 
-// Refuses what still comes as SHUTTING_DOWN, which clients repeat elsewhere, until nobody comes any
-// more: gRPC's own goodbye breaks off, as CANCELLED and without a word, the calls that it crosses
-// on the way.
-void Counterd::SendCallersAway(absl::Duration budget) {
+// Until nobody has come for a while, or `most` is over.
+void WaitUntilQuiet(const Admission& admission, absl::Duration most) {
   constexpr absl::Duration kQuiet = absl::Milliseconds(100);
-  constexpr absl::Duration kWaitMax = absl::Seconds(2);
   constexpr absl::Duration kLook = absl::Milliseconds(10);
-  admission_->StopAdmitting();
   const Clock& clock = Clock::System();
-  const MonotonicTime end = clock.MonotonicNow() + std::min(kWaitMax, budget / 2);
-  int64_t arrived = admission_->calls_arrived();
+  const MonotonicTime end = clock.MonotonicNow() + most;
+  int64_t arrived = admission.calls_arrived();
   MonotonicTime quiet_since = clock.MonotonicNow();
   while (clock.MonotonicNow() < std::min(end, quiet_since + kQuiet)) {
     absl::SleepFor(kLook);
-    const int64_t arrived_now = admission_->calls_arrived();
+    const int64_t arrived_now = admission.calls_arrived();
     if (arrived_now != arrived) quiet_since = clock.MonotonicNow();
     arrived = arrived_now;
   }
+}
+
+// First lets those leave by themselves who watch health: a crowd that is refused meanwhile uses up
+// what its clients spend on repeating. Then refuses what still comes as SHUTTING_DOWN, which
+// clients repeat elsewhere, until nobody comes any more: gRPC's own goodbye breaks off, as
+// CANCELLED and without a word, the calls that it crosses on the way.
+void Counterd::SendCallersAway(absl::Duration budget) {
+  constexpr absl::Duration kLeaveMax = absl::Seconds(1);
+  constexpr absl::Duration kRefuseMax = absl::Seconds(2);
+  WaitUntilQuiet(*admission_, std::min(kLeaveMax, budget / 4));
+  admission_->StopAdmitting();
+  WaitUntilQuiet(*admission_, std::min(kRefuseMax, budget / 2));
 }
 
 // Connections are descriptors, and the gRPC of Debian 12 never listens again once it has found none
