@@ -1,8 +1,9 @@
-"""Tests that start the real counterd: server_test() alone, full_stack_test() with everything."""
+"""Tests that start the real counterd: server_test() alone, full_stack_test() with everything, and
+cluster_test() with a Redis Cluster."""
 
 load("@rules_cc//cc:defs.bzl", "cc_test")
 
-def server_test(name, deps = [], data = [], tags = [], **kwargs):
+def server_test(name, deps = [], data = [], env = {}, srcs = None, tags = [], **kwargs):
     """A cc_test that finds counterd in the environment variable COUNTERD.
 
     It has the machine to itself, because it measures times, and stays out of the thread sanitizer, which
@@ -11,14 +12,14 @@ def server_test(name, deps = [], data = [], tags = [], **kwargs):
     cc_test(
         name = name,
         size = "medium",
-        srcs = [name + ".cc"],
+        srcs = srcs or [name + ".cc"],
         data = data + ["//server:counterd"],
-        env = {
+        env = dict(env, **{
             "COUNTERD": "$(rootpath //server:counterd)",
             # An idle channel of gRPC for C++ looks at its socket every 5 s only, and a server that says
             # goodbye waits for it.
             "GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS": "100",
-        },
+        }),
         tags = tags + [
             "cpu:2",
             "no-tsan",
@@ -51,5 +52,14 @@ def full_stack_test(name, deps = [], **kwargs):
             "//tests/support:test_settings",
             "//tests/support:workers",
         ],
+        **kwargs
+    )
+
+def cluster_test(name, srcs, **kwargs):
+    """A full_stack_test whose cases run on a Redis Cluster of 3 masters and 3 replicas."""
+    full_stack_test(
+        name = name,
+        srcs = srcs,
+        env = {"COUNTER_TEST_REDIS": "cluster"},
         **kwargs
     )

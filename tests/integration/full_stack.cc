@@ -42,6 +42,19 @@ std::unique_ptr<RedisServer> StartRedis(const RedisServer::Options& options) {
   return *std::move(started);
 }
 
+// One for the test program: it takes seconds to make.
+RedisCluster& SharedCluster() {
+  static const std::unique_ptr<RedisCluster> cluster = [] {
+    absl::StatusOr<std::unique_ptr<RedisCluster>> started = RedisCluster::Start();
+    INFO(started.status().ToString());
+    REQUIRE(started.ok());
+    return *std::move(started);
+  }();
+  REQUIRE(cluster->ComesToBeWhole(absl::Seconds(30) * Slowness()));
+  REQUIRE(cluster->TellMasters({"FLUSHALL"}, "OK"));
+  return *cluster;
+}
+
 std::string KeyOf(int64_t post) { return absl::StrCat("counter:post:", post); }
 
 }  // namespace
@@ -57,7 +70,14 @@ std::string UrlOf(const std::string& conninfo) {
 }
 
 FullStack::FullStack(const Settings& settings, const RedisServer::Options& redis, RedisLine line)
-    : postgres_(SharedPostgres()), database_(MigratedDatabase()), redis_(StartRedis(redis)) {
+    : postgres_(SharedPostgres()), database_(MigratedDatabase()) {
+  if (OnRedisCluster()) {
+    REQUIRE(line == RedisLine::kDirect);
+    cluster_ = &SharedCluster();
+    victim_ = cluster_->Masters().at(0);
+  } else {
+    redis_ = StartRedis(redis);
+  }
   if (line == RedisLine::kProxy) redis_line_ = std::make_unique<RedisProxy>(*redis_);
   for (int i = 0; i < kServers; ++i) {
     servers_.push_back(StartAnother(settings));
@@ -67,9 +87,11 @@ FullStack::FullStack(const Settings& settings, const RedisServer::Options& redis
 }
 
 std::unique_ptr<CounterServer> FullStack::StartAnother(const Settings& settings) const {
-  Settings all = {{"DATABASE_URL", UrlOf(database_)},
-                  {"REDIS_URL", redis_line_ != nullptr ? redis_line_->url() : redis_->url()},
-                  {"ITEM_TYPES", "post=1,reel=2"}};
+  const std::string redis = cluster_ != nullptr      ? cluster_->url()
+                            : redis_line_ != nullptr ? redis_line_->url()
+                                                     : redis_->url();
+  Settings all = {
+      {"DATABASE_URL", UrlOf(database_)}, {"REDIS_URL", redis}, {"ITEM_TYPES", "post=1,reel=2"}};
   for (const auto& [name, value] : settings) all[name] = value;
   return StartServer(all);
 }
@@ -97,22 +119,33 @@ std::string FullStack::Sql(const std::string& sql) const {
   return *answer;
 }
 
+RedisServer& FullStack::redis_of(const std::string& key) const {
+  if (cluster_ == nullptr) return *redis_;
+  const int owner = cluster_->OwnerOf(key);
+  REQUIRE(owner >= 0);
+  return cluster_->node(owner);
+}
+
+std::vector<RedisServer*> FullStack::redis_masters() const {
+  if (cluster_ == nullptr) return {redis_.get()};
+  std::vector<RedisServer*> masters;
+  for (const int master : cluster_->Masters()) masters.push_back(&cluster_->node(master));
+  return masters;
+}
+
 std::optional<int64_t> FullStack::CachedCount(int64_t post) const {
-  return CountIn(redis_->Command({"GET", KeyOf(post)}));
+  const std::string key = KeyOf(post);
+  return CountIn(redis_of(key).Command({"GET", key}));
 }
 
 std::map<std::string, int64_t> FullStack::CachedCounts() const {
-  std::vector<std::string> command =
-      absl::StrSplit(redis_->Command({"KEYS", "counter:post:*"}), '\n', absl::SkipEmpty());
   std::map<std::string, int64_t> counts;
-  if (command.empty()) return counts;
-  const std::vector<std::string> keys = command;
-  command.insert(command.begin(), "MGET");
-  const std::string reply = redis_->Command(command);
-  const std::vector<std::string> values = absl::StrSplit(reply, '\n');
-  for (size_t i = 0; i < std::min(keys.size(), values.size()); ++i) {
-    const std::optional<int64_t> count = CountIn(values[i]);
-    if (count.has_value()) counts[keys[i]] = *count;
+  for (const RedisServer* redis : redis_masters()) {
+    const std::string keys = redis->Command({"KEYS", "counter:post:*"});
+    for (const absl::string_view key : absl::StrSplit(keys, '\n', absl::SkipEmpty())) {
+      const std::optional<int64_t> count = CountIn(redis->Command({"GET", std::string(key)}));
+      if (count.has_value()) counts[std::string(key)] = *count;
+    }
   }
   return counts;
 }

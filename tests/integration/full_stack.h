@@ -4,6 +4,9 @@
 // part of it goes. PostgreSQL is one for the test program, with a new migrated database for each
 // case; Redis and the servers are the case's own. Everything ends with the object.
 //
+// With COUNTER_TEST_REDIS=cluster Redis is a cluster of 3 masters and 3 replicas, one for the test
+// program, emptied for each case: a case that stops nodes starts them again.
+//
 // Functions fail the case (REQUIRE) if they cannot do what they say: call them on the test's
 // thread. Client and Redis commands are for any thread.
 #ifndef COUNTER_TESTS_INTEGRATION_FULL_STACK_H_
@@ -21,6 +24,7 @@
 #include "tests/integration/fixture.h"
 #include "tests/support/counter_server.h"
 #include "tests/support/postgres_server.h"
+#include "tests/support/redis_cluster.h"
 #include "tests/support/redis_proxy.h"
 #include "tests/support/redis_server.h"
 
@@ -37,13 +41,19 @@ class FullStack {
   enum class RedisLine : uint8_t { kDirect, kProxy };
 
   // `settings` are of both servers; the rate limit is off unless they say otherwise. Both use the
-  // cache already.
+  // cache already. A cluster has neither options nor a proxy.
   explicit FullStack(const Settings& settings = {}, const RedisServer::Options& redis = {},
                      RedisLine line = RedisLine::kDirect);
 
   PostgresServer& postgres() const { return postgres_; }
   const std::string& database() const { return database_; }
-  RedisServer& redis() const { return *redis_; }
+  // The only Redis. Of a cluster: one that was a master when the case began, for it to suffer.
+  RedisServer& redis() const { return cluster_ != nullptr ? cluster_->node(victim_) : *redis_; }
+  // The one that has this key.
+  RedisServer& redis_of(const std::string& key) const;
+  RedisCluster& cluster() const { return *cluster_; }  // Requires OnRedisCluster().
+  // Every Redis that is a master now.
+  std::vector<RedisServer*> redis_masters() const;
   RedisProxy& redis_line() const { return *redis_line_; }  // Requires RedisLine::kProxy.
   // Fails over to a replica of redis() that never got what was acknowledged in the last `lost`, and
   // has no scripts. From then on redis() is that one. Requires RedisLine::kProxy.
@@ -72,7 +82,9 @@ class FullStack {
  private:
   PostgresServer& postgres_;
   std::string database_;
-  std::unique_ptr<RedisServer> redis_;
+  std::unique_ptr<RedisServer> redis_;         // Null: a cluster.
+  RedisCluster* cluster_ = nullptr;            // Null: none.
+  int victim_ = 0;                             // A node of the cluster.
   std::unique_ptr<RedisServer> former_redis_;  // The replica of the next failover; null: none yet.
   std::unique_ptr<RedisProxy> redis_line_;     // Null: none.
   std::vector<std::unique_ptr<CounterServer>> servers_;

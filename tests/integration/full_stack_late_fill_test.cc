@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -110,7 +111,8 @@ TEST_CASE("K25: a like that a reader read before an unlike and tells Redis after
   LateReader late(stack);
   UntilItHappened([&](int64_t post) {
     REQUIRE(stack.client(0).Like(1, Post(post)).ok());
-    stack.redis().Command({"DEL", "recent_likes:{1}"});  // It would answer the reader.
+    const std::string known = "recent_likes:{1}";  // It would answer the reader.
+    stack.redis_of(known).Command({"DEL", known});
     const client::HasLikedReply old = ReadAcross(
         late, [&] { return late.client().HasLiked(1, {Post(post)}); },
         [&] { REQUIRE(stack.client(0).Unlike(1, Post(post)).ok()); });
@@ -129,8 +131,13 @@ TEST_CASE("K25: after any interleaving of reads, writes and evictions the cache 
   FullStack stack;
   LateReader late(stack);
   late.line().DelayAnswers(absl::Milliseconds(20), /*always=*/false);
+  const std::vector<RedisServer*> masters = stack.redis_masters();
   const Client* const clients[] = {&stack.client(0), &stack.client(1), &late.client()};
   const int calls = Sized(3000, 10'000);
+  const auto evict = [&](const std::string& key) {
+    // Of a cluster, no matter which: only one has the key.
+    for (const RedisServer* redis : masters) redis->Command({"DEL", key});
+  };
   std::atomic<int> errors = 0;
   RunWorkers(kCallers, [&](int worker) {
     std::mt19937_64 random(TestSeed() + static_cast<uint64_t>(worker));
@@ -146,7 +153,7 @@ TEST_CASE("K25: after any interleaving of reads, writes and evictions the cache 
       else if (what < 9)
         ok = client.Count(post).ok();
       else
-        stack.redis().Command({"DEL", absl::StrCat("counter:post:", post.id)});
+        evict(absl::StrCat("counter:post:", post.id));
       if (!ok) ++errors;
     }
   });
