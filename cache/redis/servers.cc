@@ -149,12 +149,12 @@ std::optional<Finished> Servers::Route(Request request) {
   }
   const JourneyPtr journey = std::make_shared<Journey>(Journey{
       RoutedRequest(std::move(request.commands)), request.deadline, std::move(request.done)});
-  for (RoutedRequest::Leg& leg : journey->request.Begin(*map_)) SendLeg(journey, std::move(leg));
+  for (const RoutedRequest::Leg& leg : journey->request.Begin(*map_)) SendLeg(journey, leg);
   if (!journey->request.is_over()) return std::nullopt;
   return Finished{std::move(journey->done), journey->request.TakeAnswer()};
 }
 
-void Servers::SendLeg(const JourneyPtr& journey, RoutedRequest::Leg leg) {
+void Servers::SendLeg(const JourneyPtr& journey, const RoutedRequest::Leg& leg) {
   Held* held = Hold(leg.node);
   // A request that is late would count against a node that is not to blame.
   if (held == nullptr || !held->link->usable() || journey->deadline <= clock_.MonotonicNow()) {
@@ -182,7 +182,7 @@ void Servers::OnLeg(const JourneyPtr& journey, const RoutedRequest::Leg& leg, An
       moved_.set(static_cast<size_t>(slot));
   }
   if (news.doubts_map) refresh_.Want();
-  for (RoutedRequest::Leg& next : news.next) SendLeg(journey, std::move(next));
+  for (const RoutedRequest::Leg& next : news.next) SendLeg(journey, next);
   for (RoutedRequest::Leg& next : news.next_after_pause) Pause(journey, std::move(next));
 }
 
@@ -206,9 +206,9 @@ void Servers::Pause(const JourneyPtr& journey, RoutedRequest::Leg leg) {
 
 void Servers::GoOn(MonotonicTime now) {
   while (!paused_.empty() && paused_.front().until <= now) {
-    Paused paused = std::move(paused_.front());
+    const Paused paused = std::move(paused_.front());
     paused_.pop_front();
-    SendLeg(paused.journey, std::move(paused.leg));
+    SendLeg(paused.journey, paused.leg);
     Finish(paused.journey);
   }
   Flush();

@@ -109,7 +109,7 @@ class Servers final : public Link::Owner {
 
   // Requests to a cluster.
   std::optional<Finished> Route(Request request);
-  void SendLeg(const JourneyPtr& journey, RoutedRequest::Leg leg);
+  void SendLeg(const JourneyPtr& journey, const RoutedRequest::Leg& leg);
   void OnLeg(const JourneyPtr& journey, const RoutedRequest::Leg& leg, Answer answer);
   void Count(const RoutedRequest::News& news);
   void Pause(const JourneyPtr& journey, RoutedRequest::Leg leg);

@@ -1,7 +1,7 @@
 // The caches on a real Redis Cluster: finding its nodes, following redirections, and what the loss
 // of a node costs. What callers of whole servers see is tests/integration/full_stack_cluster_test.
+#include <algorithm>
 #include <atomic>
-#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -12,19 +12,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
-#include "cache/redis/key_groups.h"
 #include "cache/redis/redis_caches.h"
 #include "tests/cache/redis/live_cluster.h"
 #include "tests/cache/redis/live_redis.h"
-#include "tests/support/workers.h"
 
 namespace counter::redis::testing {
 namespace {
 
 using counter::testing::Eventually;
 using counter::testing::RedisCluster;
-using counter::testing::RedisServer;
-using counter::testing::RunWorkers;
 using counter::testing::Slowness;
 
 constexpr absl::Duration kPatient = absl::Seconds(5);
@@ -106,9 +102,9 @@ TEST_CASE(
   RedisCountCacheOptions options;
   options.budget = kPatient;
   RedisCountCache counts(live.connection(), keys, Clock::System(), options);
-  constexpr int kItems = 500;
+  constexpr int64_t kItems = 500;
   std::vector<Item> items;
-  for (int i = 0; i < kItems; ++i) items.push_back({ItemType{1}, 1 + i});
+  for (int64_t id = 1; id <= kItems; ++id) items.push_back({ItemType{1}, id});
 
   std::vector<CountPut> fills;
   for (const CountLookup& lookup : BlockingWait(counts.Get(items))) {
@@ -118,9 +114,9 @@ TEST_CASE(
   }
   CHECK(BlockingWait(counts.Put(fills)));
   const std::vector<CountLookup> lookups = BlockingWait(counts.Get(items));
-  for (int i = 0; i < kItems; ++i) {
-    REQUIRE(lookups[i].kind == CountLookup::Kind::kHit);
-    REQUIRE(lookups[i].entry.count == (1 + i) * 10);
+  for (const CountLookup& lookup : lookups) {
+    REQUIRE(lookup.kind == CountLookup::Kind::kHit);
+    REQUIRE(lookup.entry.count == lookup.entry.item.id * 10);
   }
   for (int node = 0; node < RedisCluster::kMasters; ++node)
     CHECK(std::stoll(LiveCluster::cluster().node(node).Command({"DBSIZE"})) > kItems / 5);
