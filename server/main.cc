@@ -26,6 +26,9 @@
 #include "server/admin/admin_listener.h"
 #include "server/admission.h"
 #include "server/backends.h"
+#ifdef COUNTER_BROKEN_ON_PURPOSE  // In //server:counterd_broken alone, which only tests can build.
+#include "server/broken_backends.h"
+#endif
 #include "server/config/command_line.h"
 #include "server/config/print.h"
 #include "server/counter_proto.h"
@@ -206,6 +209,9 @@ absl::Status Counterd::Start(const LogWriter& log) {
   absl::StatusOr<std::unique_ptr<Backends>> backends = Backends::Open(config_, store_metrics_);
   if (!backends.ok()) return backends.status();
   backends_ = *std::move(backends);
+#ifdef COUNTER_BROKEN_ON_PURPOSE
+  backends_ = BreakOnPurpose(std::move(backends_));
+#endif
   service_ = std::make_unique<CounterService>(
       ItemTypes(config_.item_types),
       CounterService::Parts{backends_->store(), backends_->count_cache(), backends_->recent_likes(),
