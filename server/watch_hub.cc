@@ -32,7 +32,7 @@ WatchHub::~WatchHub() { Stop(); }
 // ---- Watches -----------------------------------------------------------------------------------
 
 absl::StatusOr<std::unique_ptr<CountWatch>> WatchHub::Watch(std::vector<Item> items,
-                                                            std::string timeline,
+                                                            const std::string& timeline,
                                                             std::shared_ptr<rpc::Wakeup> wakeup) {
   LookAtTimeline();
   std::unique_ptr<CountWatch> watch(new CountWatch(*this, std::move(items), std::move(wakeup)));

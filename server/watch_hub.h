@@ -64,7 +64,8 @@ class WatchHub {
   // A watch of distinct items, of versions of the store's history `timeline`. `wakeup` is woken
   // whenever there may be something to take. kOverloaded when too many items are watched,
   // kShuttingDown after End().
-  absl::StatusOr<std::unique_ptr<CountWatch>> Watch(std::vector<Item> items, std::string timeline,
+  absl::StatusOr<std::unique_ptr<CountWatch>> Watch(std::vector<Item> items,
+                                                    const std::string& timeline,
                                                     std::shared_ptr<rpc::Wakeup> wakeup);
 
   // Begins and ends the rounds.

@@ -11,12 +11,12 @@ namespace counter {
 namespace {
 
 absl::Status Refusal(ErrorReason reason, absl::string_view message, absl::Duration retry_after,
-                     QuotaViolation quota) {
+                     const QuotaViolation& quota) {
   absl::Status error = MakeError(
       reason,
       absl::StrCat(message, "; try again in ", absl::ToInt64Milliseconds(retry_after), " ms"));
   SetRetryAfter(error, retry_after);
-  SetQuotaViolation(error, std::move(quota));
+  SetQuotaViolation(error, quota);
   MarkNotApplied(error);
   return error;
 }
@@ -83,7 +83,7 @@ absl::StatusOr<AdminService::CheckedPart> AdminService::Check(const AuditPart& p
       violations.push_back({"page_token", "must be the next_page_token of an answer, unchanged"});
     }
   }
-  if (!violations.empty()) return MakeInvalidRequest(std::move(violations));
+  if (!violations.empty()) return MakeInvalidRequest(violations);
   return checked;
 }
 
