@@ -162,6 +162,14 @@ struct AuditPage {
   std::optional<Item> next;
 };
 
+// The store went on from a copy of itself: a standby took over, or a backup was restored. What it
+// had acknowledged just before may be lost, and with it what others remember of it.
+struct Failover {
+  absl::Time seen;  // When the copy was first met in its place.
+  // Everything that was acknowledged before this is kept. The distant past if that is not known.
+  absl::Time kept_until = absl::InfinitePast();
+};
+
 class LikeStore {
  public:
   virtual ~LikeStore() = default;
@@ -199,6 +207,10 @@ class LikeStore {
   // of different timelines cannot be compared. Changes only when a store is made anew or fails
   // over.
   virtual std::string Timeline() const = 0;
+
+  // The last one, if there was any that this store knows of. Another server, and a later run, knows
+  // the same.
+  virtual std::optional<Failover> LastFailover() const { return std::nullopt; }
 
   // OK while the store can take writes and strong reads; else why not, in words for an operator.
   // Cheap; answered from what the store last saw.

@@ -1,17 +1,15 @@
 #include "storage/postgres/connection.h"
 
-#include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "storage/postgres/connect_parameters.h"
 #include "storage/postgres/driver.h"
 #include "storage/postgres/hosts.h"
-#include "storage/postgres/prepared_statements.h"
 #include "storage/postgres/session_statements.h"
 
 namespace counter::postgres {
@@ -19,39 +17,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-std::string Milliseconds(absl::Duration duration) {
-  return absl::StrCat(absl::ToInt64Milliseconds(duration));
-}
-std::string Seconds(absl::Duration duration) {
-  return absl::StrCat(std::max<int64_t>(1, absl::ToInt64Seconds(duration)));
-}
-
-// What is set in a session of our own.
-std::string StartOptions(const ConnectionOptions& options) {
-  return absl::StrCat(
-      "-c synchronous_commit=on -c plan_cache_mode=force_generic_plan",
-      " -c enable_seqscan=off -c jit=off",
-      " -c statement_timeout=", Milliseconds(options.statement_timeout),
-      " -c lock_timeout=", Milliseconds(options.lock_timeout),
-      " -c idle_in_transaction_session_timeout=", Milliseconds(options.statement_timeout));
-}
-
-// Adds ours to the parameters of the URL.
-void AddParameters(const ConnectionOptions& options, Driver::Parameters& parameters) {
-  if (!options.pooled) {
-    std::string& session = parameters["options"];
-    session = absl::StrCat(StartOptions(options), session.empty() ? "" : " ", session);
-  }
-  parameters["application_name"] = options.application_name;
-  parameters["keepalives_idle"] = Seconds(options.tcp_timeout);
-  parameters["keepalives_interval"] = "1";
-  parameters["keepalives_count"] = Seconds(options.tcp_timeout);
-  parameters["tcp_user_timeout"] = Milliseconds(options.tcp_timeout);
-  // Kerberos look-ups may block.
-  parameters.emplace("gssencmode", "disable");
-  if (absl::StrContains(parameters["host"], ','))
-    parameters.emplace("target_session_attrs", "read-write");
-}
+// Of looking up all names; shorter than any attempt to connect.
+constexpr absl::Duration kNamePatience = absl::Seconds(1);
 
 class PipelinedConnection final : public Connection,
                                   public std::enable_shared_from_this<PipelinedConnection> {
@@ -103,7 +70,7 @@ class PipelinedConnection final : public Connection,
   SessionFacts facts_;
 
   asio::ip::tcp::resolver resolver_;
-  Driver::Parameters parameters_;
+  ConnectParameters parameters_;
 
   Driver driver_;
   asio::posix::stream_descriptor socket_;  // Borrows the driver's socket: released, never closed.
@@ -121,7 +88,7 @@ void PipelinedConnection::Connect(ConnectDone done, Lost lost) {
   phase_ = Phase::kConnecting;
   connect_done_ = std::move(done);
   lost_ = std::move(lost);
-  absl::StatusOr<Driver::Parameters> parameters = Driver::Parse(options_.conninfo);
+  absl::StatusOr<ConnectParameters> parameters = Driver::Parse(options_.conninfo);
   if (!parameters.ok()) {
     asio::post(loop_, [self = shared_from_this(), status = parameters.status()] {
       self->EndConnect(DriverError(status.message()));
@@ -134,7 +101,7 @@ void PipelinedConnection::Connect(ConnectDone done, Lost lost) {
     asio::post(loop_, [self = shared_from_this()] { self->Start(); });
     return;
   }
-  FindHosts(resolver_, host, parameters_["port"],
+  FindHosts(resolver_, host, parameters_["port"], kNamePatience,
             [self = shared_from_this()](absl::StatusOr<Hosts> hosts) {
               if (self->phase_ != Phase::kConnecting) return;
               if (!hosts.ok()) {
@@ -150,6 +117,7 @@ void PipelinedConnection::Connect(ConnectDone done, Lost lost) {
 
 void PipelinedConnection::Start() {
   if (phase_ != Phase::kConnecting) return;
+  StartWithHost(options_.first_host, parameters_);
   AddParameters(options_, parameters_);
   if (!driver_.Start(parameters_)) {
     EndConnect(driver_.Error());
@@ -225,7 +193,7 @@ void PipelinedConnection::AskSchema() {
       return;
     }
     // A misfit: a database without our tables, in which nothing can be prepared.
-    if (self->pooled_ || !self->options_.prepare || !self->facts_.migrated) {
+    if (self->pooled_ || self->options_.statements.empty() || !self->facts_.migrated) {
       self->EndConnect(std::nullopt);
     } else {
       self->Prepare();
@@ -235,12 +203,12 @@ void PipelinedConnection::AskSchema() {
 
 void PipelinedConnection::Prepare() {
   bool put = true;
-  for (const Statement* statement : PreparedStatements()) put = put && driver_.Prepare(*statement);
+  for (const Statement* statement : options_.statements) put = put && driver_.Prepare(*statement);
   if (!put || !driver_.PutSync()) {
     EndConnect(driver_.Error());
     return;
   }
-  sent_.Add(static_cast<int>(PreparedStatements().size()), 0,
+  sent_.Add(static_cast<int>(options_.statements.size()), 0,
             [self = shared_from_this()](const UnitReply& reply) {
               if (reply.fate == UnitFate::kCommitted) {
                 self->EndConnect(std::nullopt);
@@ -387,6 +355,11 @@ void PipelinedConnection::Finish() {
 }
 
 }  // namespace
+
+bool NamesSeveralHosts(const std::string& conninfo) {
+  const absl::StatusOr<ConnectParameters> parameters = Driver::Parse(conninfo);
+  return parameters.ok() && SeveralHosts(*parameters);
+}
 
 std::shared_ptr<Connection> Connection::Make(asio::io_context& loop, ConnectionOptions options) {
   return std::make_shared<PipelinedConnection>(loop, std::move(options));

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
-#include "absl/time/time.h"
 #include "base/clock.h"
+#include "storage/postgres/connection_options.h"
 #include "storage/postgres/sent_units.h"
 #include "storage/postgres/session_check.h"
 #include "storage/postgres/sqlstate.h"
@@ -34,23 +34,13 @@
 
 namespace counter::postgres {
 
-struct ConnectionOptions {
-  std::string conninfo;  // As libpq takes it. Holds the password.
-  bool pooled = false;   // A transaction pooler is in between.
-  bool prepare = true;   // The store's statements, where there is a session to do it in.
-  std::string application_name = "counterd";
-  // A commit that was not seen by the standby counts as unknown.
-  bool replicated = false;
-  absl::Duration statement_timeout = absl::Seconds(5);
-  absl::Duration lock_timeout = absl::Seconds(1);
-  // How long sent bytes may stay unacknowledged, and an idle peer silent.
-  absl::Duration tcp_timeout = absl::Seconds(5);
-};
-
 struct ConnectReply {
   std::optional<ServerError> error;  // Absent: connected.
   SessionFacts facts;                // What the session says about itself, if connected.
 };
+
+// Whether the text for the driver names more than one host.
+bool NamesSeveralHosts(const std::string& conninfo);
 
 class Connection {
  public:

@@ -31,6 +31,8 @@ class Errands final : public Link::Owner {
 
   void Start() { link_.Start(); }
   void Stop() { link_.Stop(); }
+  // Gives up the connection, as Link::GiveUp.
+  void GiveUp(absl::string_view why) { link_.GiveUp(std::string(why)); }
 
   // False when too many wait: `done` was not taken. Requires at least one call.
   bool Push(std::vector<StatementCall> calls, const CallLimits& limits, Done& done);

@@ -71,6 +71,10 @@ class Lane final : public Link::Owner {
 
   void Start() { link_.Start(); }
   void Stop() { link_.Stop(); }
+  // Gives up the connection, as Link::GiveUp.
+  void GiveUp(absl::string_view why) { link_.GiveUp(std::string(why)); }
+  // Whether no unit waits for its answer.
+  bool nothing_sent() const { return in_flight_.empty(); }
 
   // False when the queue is full. The mutation leaves at the next Pump().
   bool Push(const Mutation& mutation, const CallLimits& limits, Ticket ticket);
@@ -81,6 +85,8 @@ class Lane final : public Link::Owner {
   // Ends everything that waits.
   void FailWaiting(const absl::Status& error);
   void Acknowledge(int64_t outbox_id);
+  // After a failover: numbers of lost rows may be given out again.
+  void ForgetAcknowledged() { acknowledged_.clear(); }
 
   const Link& link() const { return link_; }
   int waiting() const { return combiner_.waiting(); }

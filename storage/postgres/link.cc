@@ -64,7 +64,8 @@ void Link::Tick() {
 
 void Link::ArmTimer() {
   MonotonicTime wake = state_.next_wake();
-  if (state_.phase() == LinkState::Phase::kReady && !options_.probe) wake = MonotonicTime::max();
+  if (state_.phase() == LinkState::Phase::kReady && !options_.probe.has_value())
+    wake = MonotonicTime::max();
   timer_.expires_at(wake);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) Tick();
@@ -74,6 +75,7 @@ void Link::ArmTimer() {
 void Link::StartAttempt() {
   ConnectionOptions connection = options_.connection;
   connection.pooled = connection.pooled || pooler_seen_;
+  connection.first_host = state_.attempts_failed();
   attempt_ = options_.make ? options_.make(connection) : Connection::Make(loop_, connection);
   attempt_->Connect(
       [this, attempt = attempt_](const ConnectReply& reply) {
@@ -112,6 +114,13 @@ void Link::EndAttempt(const std::shared_ptr<Connection>& connection, const Conne
     const bool lasting =
         IsLastingRefusal(*reply.error) || (asked && Classify(*reply.error) == ErrorClass::kMisfit);
     AttemptFailed(reply.error->message, lasting);
+    return;
+  }
+  if (const std::optional<std::string> veto =
+          options_.veto ? options_.veto(reply.facts) : std::nullopt;
+      veto.has_value()) {
+    connection->Close();
+    AttemptFailed(*veto, false);
     return;
   }
   for (const std::string& warning : verdict.warnings)
@@ -173,16 +182,22 @@ void Link::Drop(const std::string& why) {
   asio::post(loop_, [this, why] { LostReady(why); });
 }
 
+void Link::GiveUp(const std::string& why) {
+  if (ready_ != nullptr) Drop(why);
+}
+
 void Link::SendProbe() {
-  if (!usable_ || !options_.probe) return;
-  state_.ProbeSent(Now());
-  Send({Probe()}, [this, connection = ready_](const UnitReply& reply) {
+  if (!usable_ || !options_.probe.has_value()) return;
+  const MonotonicTime sent = Now();
+  state_.ProbeSent(sent);
+  Send({*options_.probe}, [this, sent, connection = ready_](const UnitReply& reply) {
     if (connection != ready_) return;
     state_.ProbeAnswered(Now());
-    if (reply.fate == UnitFate::kCommitted) {
-      const absl::StatusOr<bool> in_recovery = DecodeProbe(reply.tables[0]);
-      if (!in_recovery.ok() || *in_recovery) {
-        Drop("the server is no longer the primary");
+    if (reply.fate == UnitFate::kCommitted && options_.probed) {
+      const std::optional<std::string> why = options_.probed(reply.tables[0], sent);
+      if (why.has_value()) {
+        // It may have been given up from inside.
+        if (connection == ready_) Drop(*why);
         return;
       }
     }

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,12 @@ class Link {
     ConnectionOptions connection;
     SessionNeeds needs;
     LinkState::Limits limits;
-    bool probe = false;  // Whether to probe when quiet; for a link whose statements are short.
+    // What to ask every probe_interval; none: nothing. For a link whose statements are short.
+    std::optional<StatementCall> probe;
+    // What came of it, and when it was sent: why the connection is to be given up, if it is.
+    std::function<std::optional<std::string>(const Table& answer, MonotonicTime sent)> probed;
+    // Why a session that is fit by itself must not be used; nothing if it may. May be empty.
+    std::function<std::optional<std::string>(const SessionFacts& facts)> veto;
     uint64_t seed = 0;
     Make make;  // A test's own connections; else real ones.
     // Tells an operator what happened; called on the loop's thread. May be empty, both.
@@ -67,6 +73,8 @@ class Link {
   bool ready() const { return usable_; }
   // Whether units may be sent before earlier ones have ended. Requires ready.
   bool pipelined() const { return !ready_->pooled(); }
+  // Gives up the connection, if it is ready, and makes another one. Units that were sent end.
+  void GiveUp(const std::string& why);
   // Requires ready; afterwards as Connection::Send, but for an error that makes the connection
   // useless: then it is dropped.
   void Send(std::vector<StatementCall> calls, Connection::UnitDone done);

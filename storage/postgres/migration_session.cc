@@ -16,7 +16,6 @@ absl::StatusOr<std::unique_ptr<MigrationSession>> MigrationSession::Open(const s
   options.conninfo = parsed->conninfo;
   options.pooled = parsed->pooled;
   options.application_name = "counterd migrate";
-  options.prepare = false;
   options.statement_timeout = patience;
   options.lock_timeout = patience;
   absl::StatusOr<std::unique_ptr<MigrationSession>> session = Try(options);

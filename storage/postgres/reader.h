@@ -44,11 +44,17 @@ class Reader final : public Link::Owner {
 
   void Start() { link_.Start(); }
   void Stop() { link_.Stop(); }
+  // Gives up the connection, as Link::GiveUp.
+  void GiveUp(absl::string_view why) { link_.GiveUp(std::string(why)); }
 
   // False when the queue is full. Requires at least one key. The reads leave at the next Pump().
   bool PushCounts(std::vector<Item> items, const CallLimits& limits, CountsBatcher::Done& done);
   bool PushPairs(std::vector<Pair> pairs, const CallLimits& limits, PairsBatcher::Done& done);
   void Pump();
+  // Sends statements that are no reads. Requires that the link is ready.
+  void Ask(std::vector<StatementCall> calls, UnitDone done) {
+    link_.Send(std::move(calls), std::move(done));
+  }
 
   // Ends reads that have expired or were cancelled, sent or not.
   void DropUnwanted();

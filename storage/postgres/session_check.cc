@@ -56,6 +56,14 @@ void CheckSchema(const SessionFacts& facts, const SessionNeeds& needs, SessionVe
   }
 }
 
+// Whatever is wrong passes by itself: a standby that was promoted is rebuilt, migrations are
+// replayed.
+void CheckReplica(const SessionFacts& facts, const SessionNeeds& needs, SessionVerdict& verdict) {
+  if (!facts.in_recovery) verdict.refusals.push_back("the server is no standby; a replica is one");
+  CheckSchema(facts, needs, verdict);
+  verdict.lasting = false;
+}
+
 }  // namespace
 
 SessionVerdict CheckSession(const SessionFacts& facts, const SessionNeeds& needs) {
@@ -65,6 +73,10 @@ SessionVerdict CheckSession(const SessionFacts& facts, const SessionNeeds& needs
                                             facts.server_version / 10000,
                                             ", this server needs 15 or later"));
     verdict.lasting = true;
+  }
+  if (needs.role == ServerRole::kReplica) {
+    CheckReplica(facts, needs, verdict);
+    return verdict;
   }
   // A standby may be promoted, and may not have replayed the migrations yet.
   if (facts.in_recovery || facts.read_only) {

@@ -13,6 +13,12 @@
 
 namespace counter::postgres {
 
+// What a session is wanted for.
+enum class ServerRole : uint8_t {
+  kPrimary,  // Writes, and reads that must see them.
+  kReplica,  // Reads that may lag.
+};
+
 // What a session said about itself.
 struct SessionFacts {
   int64_t server_version = 0;  // As PostgreSQL counts: 150020 is 15.20.
@@ -22,16 +28,19 @@ struct SessionFacts {
   std::string full_page_writes;
   std::string synchronous_commit;
   std::string synchronous_standby_names;
-  std::string timeline;        // Of the WAL; empty in recovery.
-  bool settings_kept = false;  // What was asked for at the start is in force.
-  bool same_backend = false;   // The server process is the one that the driver connected to.
-  bool migrated = false;       // There is a table of migrations.
-  int64_t migration = 0;       // The number of the last migration applied.
+  std::string timeline;             // Of the WAL, 8 hexadecimal digits; empty in recovery.
+  std::string system_id;            // Of the cluster, the same in all its copies.
+  int64_t checkpoint_timeline = 0;  // Of the last checkpoint; a standby knows no later one.
+  bool settings_kept = false;       // What was asked for at the start is in force.
+  bool same_backend = false;        // The server process is the one that the driver connected to.
+  bool migrated = false;            // There is a table of migrations.
+  int64_t migration = 0;            // The number of the last migration applied.
   std::string store_id;
   std::vector<int64_t> item_types;  // Those that have a partition.
 };
 
 struct SessionNeeds {
+  ServerRole role = ServerRole::kPrimary;
   Durability durability = Durability::kLocal;
   int64_t migration = 0;            // The last one that this binary knows.
   std::vector<int64_t> item_types;  // Those that this server is configured for.

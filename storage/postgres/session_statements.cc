@@ -8,7 +8,13 @@
 namespace counter::postgres {
 namespace {
 
-const Statement kProbe = {"counter_probe", "SELECT pg_is_in_recovery()", {}};
+const Statement kProbe = {"counter_probe",
+                          R"sql(
+SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off',
+  CASE WHEN pg_is_in_recovery() THEN 0 ELSE (pg_current_wal_flush_lsn() - '0/0')::int8 END,
+  current_setting('synchronous_standby_names') <> ''
+)sql",
+                          {}};
 
 const Statement kSetForTransaction = {"counter_set_for_transaction",
                                       R"sql(
@@ -30,7 +36,9 @@ SELECT current_setting('server_version_num')::int4, pg_is_in_recovery(),
   current_setting('synchronous_standby_names'),
   CASE WHEN pg_is_in_recovery() THEN ''
     ELSE substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END,
-  current_setting('plan_cache_mode') = 'force_generic_plan', pg_backend_pid()
+  current_setting('plan_cache_mode') = 'force_generic_plan', pg_backend_pid(),
+  (SELECT system_identifier FROM pg_control_system())::text,
+  (SELECT timeline_id FROM pg_control_checkpoint())::int8
 )sql",
                                {},
                                false};
@@ -54,12 +62,15 @@ std::string Milliseconds(absl::Duration duration) {
 
 StatementCall Probe() { return {&kProbe, {}}; }
 
-absl::StatusOr<bool> DecodeProbe(const Table& table) {
+absl::StatusOr<ProbeFacts> DecodeProbe(const Table& table) {
   if (table.rows() != 1) return Misshapen();
   RowReader row(table, 0);
-  const bool in_recovery = row.Bool();
+  ProbeFacts facts;
+  facts.writable = row.Bool();
+  facts.flushed = row.Int();
+  facts.standby_named = row.Bool();
   if (!row.good()) return Misshapen();
-  return in_recovery;
+  return facts;
 }
 
 StatementCall SetForTransaction(absl::Duration statement_timeout, absl::Duration lock_timeout) {
@@ -82,6 +93,8 @@ absl::Status DecodeSession(const Table& table, int64_t backend_pid, SessionFacts
   facts.timeline = row.Text();
   facts.settings_kept = row.Bool();
   facts.same_backend = row.Int() == backend_pid;
+  facts.system_id = row.Text();
+  facts.checkpoint_timeline = row.Int();
   return row.good() ? absl::OkStatus() : Misshapen();
 }
 

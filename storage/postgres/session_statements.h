@@ -19,10 +19,14 @@
 
 namespace counter::postgres {
 
-// Asks for an answer, no more.
+// What is asked now and then of a primary that is in use.
+struct ProbeFacts {
+  bool writable = false;       // It can still take writes.
+  int64_t flushed = 0;         // Up to which byte its log is on disk: all it has acknowledged.
+  bool standby_named = false;  // Commits wait for a standby.
+};
 StatementCall Probe();
-// Whether the server can no longer take writes.
-absl::StatusOr<bool> DecodeProbe(const Table& table);
+absl::StatusOr<ProbeFacts> DecodeProbe(const Table& table);
 
 // Settings for the statements behind it in the same transaction: what a connection through a pooler
 // has instead of settings of its session.

@@ -24,13 +24,6 @@ absl::Status ShuttingDown() {
   return error;
 }
 
-std::vector<Item> ItemsOf(const std::vector<ItemRead>& reads) {
-  std::vector<Item> items;
-  items.reserve(reads.size());
-  for (const ItemRead& read : reads) items.push_back(read.item);
-  return items;
-}
-
 // Why a call that has come may not begin any more.
 absl::Status CheckWanted(const CallLimits& limits) {
   absl::Status error;
@@ -76,6 +69,10 @@ absl::StatusOr<std::unique_ptr<PostgresStore>> PostgresStore::Open(StoreOptions 
   }
   const absl::StatusOr<DatabaseUrl> url = ParseDatabaseUrl(options.url);
   if (!url.ok()) return url.status();
+  for (const std::string& replica : options.replica_urls) {
+    const absl::StatusOr<DatabaseUrl> parsed = ParseDatabaseUrl(replica);
+    if (!parsed.ok()) return parsed.status();
+  }
   auto loop = std::make_unique<StoreLoop>(std::move(options), *url);
   const absl::Status started = loop->Start();
   if (!started.ok()) return absl::FailedPreconditionError(started.message());
@@ -99,51 +96,37 @@ Task<Results> PostgresStore::Apply(std::vector<Mutation> mutations, CallLimits l
   co_return results;
 }
 
-Task<absl::StatusOr<CountsRead>> PostgresStore::Counts(std::vector<ItemRead> items, Consistency,
-                                                       CallLimits limits) {
-  using Answers = absl::StatusOr<ReadAnswers<ItemCount>>;
+Task<absl::StatusOr<CountsRead>> PostgresStore::Counts(std::vector<ItemRead> items,
+                                                       Consistency consistency, CallLimits limits) {
+  using Read = absl::StatusOr<CountsRead>;
   if (items.empty()) co_return CountsRead{{}, absl::Now()};
   if (!loop_->Enter()) co_return ShuttingDown();
-  auto start = [&](Resumer<Answers> resume) {
-    loop_->Post([loop = loop_.get(), items = ItemsOf(items), limits = std::move(limits),
-                 resume = std::move(resume)]() mutable {
-      Reader::CountsBatcher::Done done = std::move(resume);
-      if (!loop->reader().PushCounts(std::move(items), limits, done)) {
-        done(ReadsOverloaded());
-        return;
-      }
-      loop->ReadsPushed();
+  auto start = [&](Resumer<Read> resume) {
+    loop_->Post([loop = loop_.get(), items = std::move(items), consistency,
+                 limits = std::move(limits), resume = std::move(resume)]() mutable {
+      loop->reads().Counts(items, consistency, limits, std::move(resume));
     });
   };
-  CallbackAwaitable<Answers, decltype(start)> read(start);
-  Answers answers = co_await read;
-  if (!answers.ok()) co_return answers.status();
-  co_return CountsRead{std::move(answers->answers), answers->as_of};
+  CallbackAwaitable<Read, decltype(start)> read(start);
+  Read counts = co_await read;
+  co_return counts;
 }
 
 Task<absl::StatusOr<PairsRead>> PostgresStore::HasLiked(UserId user, std::vector<ItemRead> items,
-                                                        Consistency, CallLimits limits) {
-  using Answers = absl::StatusOr<ReadAnswers<PairState>>;
+                                                        Consistency consistency,
+                                                        CallLimits limits) {
+  using Read = absl::StatusOr<PairsRead>;
   if (items.empty()) co_return PairsRead{{}, ReadSource::kPrimary, absl::Now()};
   if (!loop_->Enter()) co_return ShuttingDown();
-  std::vector<Pair> pairs;
-  pairs.reserve(items.size());
-  for (const ItemRead& read : items) pairs.push_back({user, read.item});
-  auto start = [&](Resumer<Answers> resume) {
-    loop_->Post([loop = loop_.get(), pairs = std::move(pairs), limits = std::move(limits),
-                 resume = std::move(resume)]() mutable {
-      Reader::PairsBatcher::Done done = std::move(resume);
-      if (!loop->reader().PushPairs(std::move(pairs), limits, done)) {
-        done(ReadsOverloaded());
-        return;
-      }
-      loop->ReadsPushed();
+  auto start = [&](Resumer<Read> resume) {
+    loop_->Post([loop = loop_.get(), user, items = std::move(items), consistency,
+                 limits = std::move(limits), resume = std::move(resume)]() mutable {
+      loop->reads().HasLiked(user, items, consistency, limits, std::move(resume));
     });
   };
-  CallbackAwaitable<Answers, decltype(start)> read(start);
-  Answers answers = co_await read;
-  if (!answers.ok()) co_return answers.status();
-  co_return PairsRead{std::move(answers->answers), ReadSource::kPrimary, answers->as_of};
+  CallbackAwaitable<Read, decltype(start)> read(start);
+  Read pairs = co_await read;
+  co_return pairs;
 }
 
 Task<absl::StatusOr<LikesPage>> PostgresStore::ListLikes(LikesQuery query, CallLimits limits) {
@@ -194,6 +177,7 @@ Task<absl::Status> PostgresStore::DeleteStale(std::vector<int64_t> ids, CallLimi
 }
 
 std::string PostgresStore::Timeline() const { return loop_->Timeline(); }
+std::optional<Failover> PostgresStore::LastFailover() const { return loop_->LastFailover(); }
 absl::Status PostgresStore::Health() const { return loop_->Health(); }
 void PostgresStore::Stop() { loop_->Stop(); }
 void PostgresStore::SetListener(OutboxListener* listener) { loop_->SetListener(listener); }

@@ -3,7 +3,8 @@
 //
 // Use it when several servers share one truth. It writes through lanes, each a connection that owns
 // a range of buckets and combines what arrives into batches (lane.h); reads go over a connection of
-// their own (reader.h), recounts and lists over others that are opened for the first of them. The
+// their own (reader.h), or to a replica where they may (read_router.h), recounts and lists over
+// others that are opened for the first of them. The
 // schema is made by migrate.h, not here: a database behind this binary is refused.
 //
 // Deadlines: a mutation that has not been sent when its deadline comes ends as not applied. One
@@ -62,6 +63,7 @@ class PostgresStore final : public MaintainedStore, public CacheOutbox, public S
                                              CallLimits limits) override;
   // "unknown" before the first connection.
   std::string Timeline() const override;
+  std::optional<Failover> LastFailover() const override;
   absl::Status Health() const override;
   void Stop() override;
 

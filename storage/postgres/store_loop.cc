@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "storage/postgres/migrate.h"
+#include "storage/postgres/prepared_statements.h"
+#include "storage/postgres/replica_statements.h"
 
 namespace counter::postgres {
 namespace {
@@ -14,31 +16,23 @@ namespace asio = boost::asio;
 
 MonotonicTime Now() { return Clock::System().MonotonicNow(); }
 
-// How often the store looks at deadlines and at the state of its links.
-constexpr absl::Duration kBusyTick = absl::Milliseconds(10);
-constexpr absl::Duration kIdleTick = absl::Milliseconds(100);
+// How often the primary and the replicas are asked where they are. Two such times are added to
+// what a replica is behind, at most, before that is known.
+constexpr absl::Duration kLagProbeInterval = absl::Milliseconds(100);
+// A replica that cannot be reached is not missed.
+constexpr absl::Duration kReplicaBackoffMax = absl::Seconds(5);
 
-absl::Status Unavailable() {
-  absl::Status error = MakeError(ErrorReason::kStoreUnavailable,
-                                 "the store cannot be reached at the moment; try again");
-  MarkNotApplied(error);
-  return error;
-}
+// Of several hosts one may accept and not answer: the others must be tried soon.
+constexpr absl::Duration kConnectTimeoutOfOneHost = absl::Milliseconds(1500);
 
 }  // namespace
-
-absl::Status ReadsOverloaded() {
-  absl::Status error =
-      MakeError(ErrorReason::kOverloaded, "too many reads wait for the store; try again later");
-  MarkNotApplied(error);
-  return error;
-}
 
 // ---- Starting and stopping.
 
 StoreLoop::StoreLoop(StoreOptions options, const DatabaseUrl& url)
     : options_(std::move(options)),
       url_(url),
+      several_hosts_(NamesSeveralHosts(url_.conninfo)),
       calls_(options_.observer),
       health_(absl::UnavailableError("not connected yet")) {
   for (int i = 0; i < options_.lanes; ++i) {
@@ -48,21 +42,43 @@ StoreLoop::StoreLoop(StoreOptions options, const DatabaseUrl& url)
     lane.units_in_flight_max = options_.units_in_flight_max;
     lane.combiner.mutations_max = options_.mutations_max;
     lane.observer = options_.observer;
-    lanes_.push_back(std::make_unique<Lane>(
-        loop_, lane, LinkOptions(absl::StrCat("lane ", i), i, false), *this));
+    lanes_.push_back(
+        std::make_unique<Lane>(loop_, lane, LinkOptions(absl::StrCat("lane ", i), i), *this));
   }
   Reader::Options reader;
   reader.counts.waiting_keys_max = options_.read_keys_max;
   reader.pairs.waiting_keys_max = options_.read_keys_max;
   reader.reads_max = options_.reads_max;
-  reader_ = std::make_unique<Reader>(loop_, reader, LinkOptions("reads", options_.lanes, true));
+  reader_ = std::make_unique<Reader>(loop_, reader, ReaderLinkOptions());
+  reads_ = std::make_unique<ReadRouter>(*reader_, [this] { Busy(); });
+  for (size_t i = 0; i < options_.replica_urls.size(); ++i) AddReplica(static_cast<int>(i));
 }
 
-Link::Options StoreLoop::LinkOptions(const std::string& name, int number, bool probe) {
+void StoreLoop::AddReplica(int number) {
+  // Checked by Open().
+  const DatabaseUrl url = *ParseDatabaseUrl(options_.replica_urls[static_cast<size_t>(number)]);
+  Link::Options link = LinkOptions(absl::StrCat("replica ", number + 1), number);
+  link.connection.conninfo = url.conninfo;
+  link.connection.pooled = url.pooled;
+  link.connection.role = ServerRole::kReplica;
+  link.connection.statements = ReplicaStatements();
+  link.needs.role = ServerRole::kReplica;
+  link.limits.probe_interval = kLagProbeInterval;
+  link.limits.backoff_max = kReplicaBackoffMax;
+  Replica::Options replica;
+  replica.counts.waiting_keys_max = options_.read_keys_max;
+  replica.pairs.waiting_keys_max = options_.read_keys_max;
+  replica.lag_max = options_.replica_lag_max;
+  replica.patience = options_.replica_patience;
+  reads_->Add(std::make_unique<Replica>(loop_, replica, std::move(link), meter_, history_));
+}
+
+Link::Options StoreLoop::LinkOptions(const std::string& name, int number) {
   Link::Options link;
   link.name = name;
   link.connection.conninfo = url_.conninfo;
   link.connection.pooled = url_.pooled;
+  link.connection.statements = PreparedStatements();
   link.connection.replicated = options_.durability == Durability::kReplicated;
   link.connection.application_name = options_.application_name;
   link.connection.statement_timeout = options_.statement_timeout;
@@ -71,16 +87,26 @@ Link::Options StoreLoop::LinkOptions(const std::string& name, int number, bool p
   link.needs.durability = options_.durability;
   link.needs.migration = MigrationHead();
   for (const ItemType type : options_.item_types) link.needs.item_types.push_back(type.value);
-  link.probe = probe;
+  if (several_hosts_) link.limits.connect_timeout = kConnectTimeoutOfOneHost;
+  link.veto = [this](const SessionFacts& facts) { return history_.Veto(facts, AnyReady()); };
   link.seed = std::random_device()() + static_cast<uint64_t>(number);
   link.say = options_.say;
   link.changed = [this] { Look(); };
   return link;
 }
 
+Link::Options StoreLoop::ReaderLinkOptions() {
+  Link::Options link = LinkOptions("reads", options_.lanes);
+  link.probe = Probe();
+  if (!options_.replica_urls.empty()) link.limits.probe_interval = kLagProbeInterval;
+  link.probed = [this](const Table& answer, MonotonicTime asked) { return Probed(answer, asked); };
+  return link;
+}
+
 absl::Status StoreLoop::Start() {
   for (const auto& lane : lanes_) lane->Start();
   reader_->Start();
+  reads_->Start();
   ArmTick(kIdleTick);
   thread_ = std::thread([this] { loop_.run(); });
   const MonotonicTime until = Now() + options_.open_wait;
@@ -153,7 +179,7 @@ void StoreLoop::RunErrand(ErrandKind kind, std::vector<StatementCall> calls,
   if (errands == nullptr) {
     const int number = options_.lanes + (kind == ErrandKind::kAudit ? 1 : 2);
     errands = std::make_unique<Errands>(
-        loop_, LinkOptions(kind == ErrandKind::kAudit ? "audit" : "outbox", number, false),
+        loop_, LinkOptions(kind == ErrandKind::kAudit ? "audit" : "outbox", number),
         options_.audits_max);
     errands->Start();
   }
@@ -174,8 +200,7 @@ std::vector<Errands*> StoreLoop::AllErrands() const {
 Errands& StoreLoop::LeastBusyLists() {
   for (int i = static_cast<int>(lists_.size()); i < options_.list_connections; ++i) {
     lists_.push_back(std::make_unique<Errands>(
-        loop_, LinkOptions(absl::StrCat("lists ", i), options_.lanes + 3 + i, false),
-        options_.lists_max));
+        loop_, LinkOptions(absl::StrCat("lists ", i), options_.lanes + 3 + i), options_.lists_max));
     lists_.back()->Start();
   }
   return **std::min_element(lists_.begin(), lists_.end(),
@@ -197,147 +222,6 @@ void StoreLoop::ListLikers(const LikersQuery& query, const CallLimits& limits, E
   if (!LeastBusyLists().Push(list_statements_.ListLikers(query, ListTimeout(limits)), limits, done))
     done(ReadsOverloaded());
   Busy();
-}
-
-// ---- Time.
-
-bool StoreLoop::idle() const {
-  const std::vector<Errands*> errands = AllErrands();
-  return calls_.all_answered() && reader_->idle() &&
-         std::all_of(errands.begin(), errands.end(),
-                     [](const Errands* one) { return one->idle(); });
-}
-
-void StoreLoop::Busy() {
-  if (!tick_is_busy_ && !idle()) ArmTick(kBusyTick);
-}
-
-void StoreLoop::ArmTick(absl::Duration wait) {
-  tick_is_busy_ = wait == kBusyTick;
-  tick_.expires_after(absl::ToChronoNanoseconds(wait));
-  tick_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) Tick();
-  });
-}
-
-void StoreLoop::Tick() {
-  const MonotonicTime now = Now();
-  EndExpired(now);
-  EndUnserved(now);
-  Look();
-  if (stopping_ && idle()) {
-    tick_.cancel();
-    for (const auto& lane : lanes_) lane->Stop();
-    reader_->Stop();
-    for (Errands* errands : AllErrands()) errands->Stop();
-    working_.reset();
-    return;
-  }
-  ArmTick(idle() ? kIdleTick : kBusyTick);
-}
-
-void StoreLoop::EndExpired(MonotonicTime now) {
-  // Cancellation has no event: it is looked for at some of the ticks.
-  constexpr int kTicksPerCancellation = 10;
-  if (calls_.AnyExpired(now) || ++ticks_ % kTicksPerCancellation == 0)
-    for (const auto& lane : lanes_) lane->DropUnwanted();
-  calls_.AnswerExpired(now);
-  reader_->DropUnwanted();
-  for (Errands* errands : AllErrands()) errands->DropUnwanted();
-}
-
-bool StoreLoop::ServerSilent(MonotonicTime now) const {
-  if (reader_->link().Silent(now) < options_.unavailable_after) return false;
-  // A lane may wait for a lock as long as it likes; but some other link must have heard something.
-  return std::all_of(lanes_.begin(), lanes_.end(), [&](const auto& lane) {
-    return Between(lane->link().heard(), now) >= options_.unavailable_after;
-  });
-}
-
-void StoreLoop::EndUnserved(MonotonicTime now) {
-  const bool silent = ServerSilent(now);
-  for (const auto& lane : lanes_) {
-    if (silent || lane->link().Unready(now) >= options_.unavailable_after)
-      lane->FailWaiting(Unavailable());
-  }
-  if (silent || reader_->link().Unready(now) >= options_.unavailable_after)
-    reader_->FailAll(Unavailable());
-  for (Errands* errands : AllErrands()) {
-    if (errands->link().Unready(now) >= options_.unavailable_after) errands->FailAll(Unavailable());
-  }
-  if (silent) {
-    // Somebody waits for a list; a recount may well outlast the silence.
-    for (const auto& lists : lists_) lists->FailAll(Unavailable());
-    calls_.AnswerAll(MakeError(ErrorReason::kStoreUnavailable,
-                               "the store stopped answering: applied zero or one time"));
-  }
-}
-
-// ---- What other threads may see.
-
-std::vector<const Link*> StoreLoop::Links() const {
-  std::vector<const Link*> links;
-  for (const auto& lane : lanes_) links.push_back(&lane->link());
-  if (reader_ != nullptr) links.push_back(&reader_->link());
-  return links;
-}
-
-StoreStats StoreLoop::CountAll() const {
-  StoreStats stats;
-  for (const auto& lane : lanes_) {
-    stats.units += lane->stats().units;
-    stats.rows += lane->stats().rows;
-    stats.mutations += lane->stats().mutations;
-    stats.write_retries.Add(lane->stats().retries);
-    stats.bisected += lane->stats().bisected;
-    stats.refused += lane->stats().refused;
-  }
-  stats.dropped = calls_.dropped();
-  stats.read_statements = reader_->stats().statements;
-  stats.read_keys_asked = reader_->stats().keys_asked;
-  stats.read_keys_read = reader_->stats().keys_read;
-  stats.read_retries = reader_->stats().retries;
-  stats.read_keys_waiting = reader_->keys();
-  std::vector<const Link*> links = Links();
-  for (const Errands* errands : AllErrands()) links.push_back(&errands->link());
-  for (const Link* link : links) {
-    stats.links.Add(link->stats());
-    if (link->ready()) ++stats.links_ready;
-  }
-  return stats;
-}
-
-void StoreLoop::Look() {
-  const MonotonicTime now = Now();
-  absl::Status health;
-  bool refused = false;
-  std::string timeline;
-  for (const Link* link : Links()) {
-    // A link that was lost a moment ago is being connected again.
-    if (!link->was_ready() || link->lasting() || link->Unready(now) >= options_.unavailable_after) {
-      // What lasts is what an operator has to know.
-      if (health.ok() || (link->lasting() && !refused)) health = link->status();
-      if (health.ok()) health = absl::UnavailableError("connecting");
-    }
-    refused = refused || link->lasting();
-    if (link->was_ready())
-      timeline = absl::StrCat(link->facts().store_id, "t", link->facts().timeline);
-  }
-  if (health.ok() && ServerSilent(now))
-    health = absl::UnavailableError("the server does not answer");
-  const StoreStats stats = CountAll();
-  if (options_.observer != nullptr) {
-    int writes = 0;
-    for (const auto& lane : lanes_) writes += lane->mutations();
-    options_.observer->OnQueueDepth(StoreQueue::kWrites, writes);
-    options_.observer->OnQueueDepth(StoreQueue::kReads, reader_->reads());
-  }
-  MutexLock lock(seen_mutex_);
-  health_ = health;
-  refused_ = refused;
-  stats_ = stats;
-  if (!timeline.empty()) timeline_ = timeline;
-  seen_changed_.NotifyAll();
 }
 
 }  // namespace counter::postgres

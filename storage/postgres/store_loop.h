@@ -13,6 +13,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,24 +28,26 @@
 #include "base/task.h"
 #include "storage/cache_outbox.h"
 #include "storage/like.h"
+#include "storage/like_store.h"
 #include "storage/postgres/database_url.h"
 #include "storage/postgres/errands.h"
+#include "storage/postgres/lag_meter.h"
 #include "storage/postgres/lane.h"
 #include "storage/postgres/link.h"
 #include "storage/postgres/list_statements.h"
 #include "storage/postgres/maintenance_statements.h"
 #include "storage/postgres/open_calls.h"
+#include "storage/postgres/primary_history.h"
+#include "storage/postgres/read_router.h"
 #include "storage/postgres/reader.h"
 #include "storage/postgres/session_statements.h"
 #include "storage/postgres/statement.h"
 #include "storage/postgres/store_options.h"
 #include "storage/postgres/store_stats.h"
+#include "storage/postgres/table.h"
 #include "storage/write_combiner.h"
 
 namespace counter::postgres {
-
-// What a read or an errand ends with that finds its queue full.
-absl::Status ReadsOverloaded();
 
 class StoreLoop final : public Lane::Host {
  public:
@@ -79,11 +82,7 @@ class StoreLoop final : public Lane::Host {
 
   void Apply(std::vector<Mutation> mutations, CallLimits limits,
              Resumer<OpenCalls::Results> resume);
-  Reader& reader() { return *reader_; }
-  void ReadsPushed() {
-    reader_->Pump();
-    Busy();
-  }
+  ReadRouter& reads() { return *reads_; }
   void RunErrand(ErrandKind kind, std::vector<StatementCall> calls, const CallLimits& limits,
                  Errands::Done done);
   // A page of a list. The statement is given no more time than its caller has.
@@ -109,6 +108,10 @@ class StoreLoop final : public Lane::Host {
     MutexLock lock(seen_mutex_);
     return timeline_;
   }
+  std::optional<Failover> LastFailover() const {
+    MutexLock lock(seen_mutex_);
+    return failover_;
+  }
   absl::Status Health() const {
     MutexLock lock(seen_mutex_);
     return health_;
@@ -124,8 +127,18 @@ class StoreLoop final : public Lane::Host {
   void BatchCommitted(const OutboxRow& row, const std::vector<ChangedItem>& changed) override;
 
  private:
+  // How often the store looks at deadlines and at the state of its links.
+  static constexpr absl::Duration kBusyTick = absl::Milliseconds(10);
+  static constexpr absl::Duration kIdleTick = absl::Milliseconds(100);
+
   // All members are the loop thread's but those that a mutex guards.
-  Link::Options LinkOptions(const std::string& name, int number, bool probe);
+  Link::Options LinkOptions(const std::string& name, int number);
+  Link::Options ReaderLinkOptions();
+  void AddReplica(int number);
+  // What the primary says of itself now and then: why its connection is to be given up.
+  std::optional<std::string> Probed(const Table& answer, MonotonicTime asked);
+  // Sees to it that the primary's timeline is noted in the store.
+  void NoteTimeline();
   Lane& LaneOf(const Item& item) {
     return *lanes_[static_cast<size_t>(BucketOf(item)) * lanes_.size() / kBuckets];
   }
@@ -135,10 +148,15 @@ class StoreLoop final : public Lane::Host {
   void Tick();
   void EndExpired(MonotonicTime now);
   void EndUnserved(MonotonicTime now);
-  bool ServerSilent(MonotonicTime now) const;
+  // How long the server has said nothing although a probe waits.
+  absl::Duration Silence(MonotonicTime now) const;
+  void LeaveSilentHost(MonotonicTime now);
+  void FollowPrimary();
   void Look();
   StoreStats CountAll() const;
-  std::vector<const Link*> Links() const;
+  std::vector<const Link*> Links() const;     // That must be there.
+  std::vector<const Link*> AllLinks() const;  // Those of errands, too.
+  bool AnyReady() const;
   std::vector<Errands*> AllErrands() const;  // Those that are there.
   Errands& LeastBusyLists();
   absl::Duration ListTimeout(const CallLimits& limits) const;
@@ -154,9 +172,16 @@ class StoreLoop final : public Lane::Host {
   int ticks_ = 0;
   bool stopping_ = false;
 
+  const bool several_hosts_;
+  PrimaryHistory history_;
   OpenCalls calls_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<Reader> reader_;
+  LagMeter meter_;
+  std::unique_ptr<ReadRouter> reads_;
+  int64_t noted_timeline_ = 0;  // Of history_'s store.
+  bool noting_ = false;
+  MonotonicTime note_from_;          // Not before.
   std::unique_ptr<Errands> audits_;  // Null before the first.
   std::unique_ptr<Errands> outbox_;
   std::vector<std::unique_ptr<Errands>> lists_;  // None before the first.
@@ -174,6 +199,7 @@ class StoreLoop final : public Lane::Host {
   CondVar seen_changed_;
   absl::Status health_ ABSL_GUARDED_BY(seen_mutex_);
   std::string timeline_ ABSL_GUARDED_BY(seen_mutex_) = "unknown";
+  std::optional<Failover> failover_ ABSL_GUARDED_BY(seen_mutex_);
   bool refused_ ABSL_GUARDED_BY(seen_mutex_) = false;  // Lasting.
   StoreStats stats_ ABSL_GUARDED_BY(seen_mutex_);
 

@@ -19,6 +19,11 @@ struct StoreOptions {
   // postgresql://user:password@host/database?pgbouncer=true; see database_url.h.
   std::string url;
   std::vector<ItemType> item_types;  // Each must have been migrated.
+  // Standbys of the primary that may answer reads of kCached, one URL each.
+  std::vector<std::string> replica_urls;
+  absl::Duration replica_lag_max = absl::Seconds(1);  // How old such an answer may be.
+  // How long such a read waits for a replica before the primary is asked.
+  absl::Duration replica_patience = absl::Milliseconds(100);
   Durability durability = Durability::kLocal;
   std::string application_name = "counterd";
 

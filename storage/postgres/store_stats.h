@@ -5,7 +5,10 @@
 #define COUNTER_STORAGE_POSTGRES_STORE_STATS_H_
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
+#include "absl/time/time.h"
 #include "storage/postgres/sqlstate.h"
 
 namespace counter::postgres {
@@ -46,6 +49,18 @@ struct LinkStats {
   }
 };
 
+// Of one replica.
+struct ReplicaStats {
+  int64_t statements = 0;
+  int64_t keys_answered = 0;
+  int64_t keys_behind = 0;            // It was further behind than it may be.
+  int64_t keys_failed = 0;            // The statement was cancelled or the connection broke.
+  int64_t keys_timed_out = 0;         // It did not answer in time.
+  int64_t rests = 0;                  // How often it was left alone for a while.
+  bool usable = false;                // Now, as the next two.
+  std::optional<absl::Duration> lag;  // Nothing if it is not known.
+};
+
 struct StoreStats {
   // Writes.
   int64_t units = 0;      // Transactions that wrote.
@@ -67,6 +82,10 @@ struct StoreStats {
   // Connections.
   LinkStats links;
   int64_t links_ready = 0;  // Now.
+  int64_t failovers = 0;    // Another timeline of the same cluster was met.
+
+  std::vector<ReplicaStats> replicas;  // In the order of the options.
+  int64_t keys_older_than_token = 0;   // A replica had them in a version older than asked for.
 };
 
 }  // namespace counter::postgres

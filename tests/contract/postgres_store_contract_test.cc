@@ -1,5 +1,6 @@
 // The PostgreSQL store under the contract suite of LikeStore, on a real server: direct, and, with
-// COUNTER_TEST_PGBOUNCER=1, through a pooler that gives a connection for a transaction only.
+// COUNTER_TEST_PGBOUNCER=1, through a pooler that gives a connection for a transaction only; with
+// COUNTER_TEST_REPLICA=1, beside a streaming replica that reads go to.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "storage/postgres/store.h"
 #include "tests/contract/store_contract.h"
 #include "tests/storage/postgres_fixture.h"
+#include "tests/support/eventually.h"
 
 namespace counter::testing {
 namespace {
@@ -24,6 +26,17 @@ PgBouncer* SharedPgBouncer() {
     return *std::move(started);
   }();
   return bouncer.get();
+}
+
+PostgresServer* SharedStandby() {
+  if (std::getenv("COUNTER_TEST_REPLICA") == nullptr) return nullptr;
+  static const std::unique_ptr<PostgresServer> standby = [] {
+    auto started = PostgresServer::StartStandby(SharedPostgres(), "contract");
+    INFO(started.status());
+    REQUIRE(started.ok());
+    return *std::move(started);
+  }();
+  return standby.get();
 }
 
 class PostgresUnderTest final : public StoreUnderTest {
@@ -72,8 +85,15 @@ class PostgresUnderTest final : public StoreUnderTest {
     PgBouncer* bouncer = SharedPgBouncer();
     const size_t database = url_.find("dbname=") + 7;
     const std::string name = url_.substr(database, url_.find(' ', database) - database);
-    store_ = OpenTestStore(
+    postgres::StoreOptions options = TestStoreOptions(
         bouncer == nullptr ? url_ : absl::StrCat(bouncer->Url(name), " pgbouncer=true"));
+    PostgresServer* standby = SharedStandby();
+    if (standby != nullptr) options.replica_urls = {standby->Url(name)};
+    store_ = OpenTestStore(options);
+    if (standby == nullptr) return;
+    const bool used =
+        Eventually(absl::Seconds(20), [&] { return store_->Stats().replicas[0].usable; });
+    if (!used) std::abort();
   }
   void Must(const std::string& sql) const {
     const auto done = SharedPostgres().Psql(url_, sql);

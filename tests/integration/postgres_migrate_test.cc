@@ -88,7 +88,8 @@ TEST_CASE("Of five counterd migrate up at once all succeed, and each step was do
     CHECK(exit == ExitStatus{0, 0});
     absl::StrAppend(&said, one);
   }
-  for (const char* step : {"0001_likes", "0002_serving_role", "item type 1", "item type 2"}) {
+  for (const char* step :
+       {"0001_likes", "0002_serving_role", "0003_timelines", "item type 1", "item type 2"}) {
     CAPTURE(step, said);
     const size_t first = said.find(step);
     REQUIRE(first != std::string::npos);

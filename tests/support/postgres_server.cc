@@ -1,7 +1,10 @@
 #include "tests/support/postgres_server.h"
 
+#include <netinet/in.h>
 #include <pwd.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +39,26 @@ void GiveToAccount(const std::string& path) {
   const std::optional<passwd> account = Account();
   if (account.has_value() && chown(path.c_str(), account->pw_uid, account->pw_gid) != 0)
     std::perror(path.c_str());
+}
+
+// A port that was free a moment ago; 0 if there is none.
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  const bool bound = bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                     getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  close(fd);
+  return bound ? ntohs(address.sin_port) : 0;
+}
+
+// A key that nobody else may read, or PostgreSQL refuses it.
+void WriteKey(const std::string& path, const std::string& key) {
+  WriteFile(path, key);
+  if (chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0) std::perror(path.c_str());
+  GiveToAccount(path);
 }
 
 // Runs a program to its end; an error holds what it wrote.
@@ -155,6 +178,21 @@ absl::Status PostgresServer::Init() {
                            "--no-instructions"}),
           absl::Seconds(60));
   if (!made.ok()) return made.status();
+  if (!options_.certificate.empty()) {
+    port_ = FreePort();
+    WriteFile(directory_.path() + "/server.pem", options_.certificate);
+    WriteKey(directory_.path() + "/server.key", options_.key);
+    options_.settings["listen_addresses"] = "'127.0.0.1'";
+    options_.settings["port"] = absl::StrCat(port_);
+    options_.settings["ssl"] = "on";
+    options_.settings["ssl_cert_file"] = absl::StrCat("'", directory_.path(), "/server.pem'");
+    options_.settings["ssl_key_file"] = absl::StrCat("'", directory_.path(), "/server.key'");
+  }
+  WriteSettings();
+  return absl::OkStatus();
+}
+
+void PostgresServer::WriteSettings() const {
   std::map<std::string, std::string> settings = {
       {"listen_addresses", "''"},
       {"unix_socket_directories", absl::StrCat("'", directory_.path(), "'")},
@@ -169,8 +207,68 @@ absl::Status PostgresServer::Init() {
   for (const auto& [name, value] : settings) absl::StrAppend(&file, name, " = ", value, "\n");
   const std::string path = data_directory() + "/postgresql.auto.conf";
   WriteFile(path, file);
+}
+
+void PostgresServer::Set(const std::string& name, const std::string& value) {
+  options_.settings[name] = value;
+  WriteSettings();
+}
+
+// ---- Standbys
+
+absl::StatusOr<std::unique_ptr<PostgresServer>> PostgresServer::StartStandby(
+    const PostgresServer& primary, const std::string& name, Options options) {
+  auto server = std::unique_ptr<PostgresServer>(new PostgresServer(std::move(options)));
+  absl::Status status = server->CopyFrom(primary, name);
+  if (status.ok()) status = server->Restart();
+  if (!status.ok()) return status;
+  return server;
+}
+
+absl::Status PostgresServer::CopyFrom(const PostgresServer& primary, const std::string& name) {
+  const absl::StatusOr<std::string> copied =
+      Run(AsServerAccount({FindPostgresProgram("pg_basebackup"), "-d", primary.Url(), "-D",
+                           data_directory(), "-X", "stream", "-c", "fast", "--no-sync"}),
+          absl::Seconds(60));
+  if (!copied.ok()) return copied.status();
+  options_.settings["primary_conninfo"] = absl::StrCat(
+      "'host=", primary.socket_directory(), " user=postgres application_name=", name, "'");
+  options_.settings.emplace("wal_retrieve_retry_interval", "100ms");
+  WriteSettings();
+  WriteFile(data_directory() + "/standby.signal", "");
+  GiveToAccount(data_directory() + "/standby.signal");
   return absl::OkStatus();
 }
+
+absl::Status PostgresServer::RebuildAsStandbyOf(const PostgresServer& primary,
+                                                const std::string& name) {
+  if (process_.has_value()) Kill9();
+  std::error_code error;
+  std::filesystem::remove_all(data_directory(), error);
+  if (error) return absl::InternalError(error.message());
+  const absl::Status copied = CopyFrom(primary, name);
+  return copied.ok() ? Restart() : copied;
+}
+
+absl::Status PostgresServer::Promote() const {
+  const absl::StatusOr<std::string> promoted = Psql(Url(), "SELECT pg_promote(true, 60)");
+  if (!promoted.ok()) return promoted.status();
+  return *promoted == "t" ? absl::OkStatus() : absl::InternalError("not promoted: " + Log());
+}
+
+bool PostgresServer::CatchesUpWith(const PostgresServer& primary, absl::Duration patience) const {
+  const absl::StatusOr<std::string> flushed =
+      primary.Psql(primary.Url(), "SELECT pg_current_wal_flush_lsn()");
+  if (!flushed.ok()) return false;
+  const std::string caught_up =
+      absl::StrCat("SELECT pg_last_wal_replay_lsn() >= '", *flushed, "'::pg_lsn");
+  return Eventually(patience, [&] {
+    const absl::StatusOr<std::string> answer = Psql(Url(), caught_up);
+    return answer.ok() && *answer == "t";
+  });
+}
+
+// ---- Its process
 
 absl::Status PostgresServer::Spawn() {
   Process::Options options;
@@ -204,7 +302,8 @@ absl::Status PostgresServer::Restart() {
 }
 
 std::string PostgresServer::Url(absl::string_view database, absl::string_view user) const {
-  return absl::StrCat("host=", directory_.path(), " dbname=", database, " user=", user);
+  return absl::StrCat("host=", directory_.path(), " dbname=", database, " user=", user,
+                      port_ == 0 ? "" : absl::StrCat(" port=", port_));
 }
 
 absl::StatusOr<std::string> PostgresServer::MakeDatabase(const std::string& name) {

@@ -7,6 +7,9 @@
 //
 // Nothing is installed: Find() says why if the programs are not there.
 //
+// A standby is made from a running server by pg_basebackup and streams from it: asynchronously, or,
+// where the primary's synchronous_standby_names holds its name, synchronously.
+//
 // Threads: Url, Psql, CountLog from any thread; the rest from one thread (the child dies with the
 // thread that started it).
 #ifndef COUNTER_TESTS_SUPPORT_POSTGRES_SERVER_H_
@@ -45,12 +48,24 @@ class PostgresServer {
     std::map<std::string, std::string> settings;  // Of postgresql.conf, over the test's own.
     std::map<std::string, std::string> env = {};  // Of the process, over what it needs.
     std::string data_parent = "/tmp";             // Where the data folder is made.
+    // Listens on a free port of 127.0.0.1, too, with this certificate and key (PEM) for TLS.
+    std::string certificate = {};
+    std::string key = {};
     absl::Duration ready_deadline = absl::Seconds(30);
   };
 
   // Makes a new cluster, starts it and waits until it takes connections.
   static absl::StatusOr<std::unique_ptr<PostgresServer>> Start(Options options);
   static absl::StatusOr<std::unique_ptr<PostgresServer>> Start() { return Start(Options()); }
+  // Copies `primary`, starts the copy as a hot standby that streams from it, and waits until it
+  // takes connections. `name` is what the primary knows it by.
+  static absl::StatusOr<std::unique_ptr<PostgresServer>> StartStandby(const PostgresServer& primary,
+                                                                      const std::string& name,
+                                                                      Options options);
+  static absl::StatusOr<std::unique_ptr<PostgresServer>> StartStandby(const PostgresServer& primary,
+                                                                      const std::string& name) {
+    return StartStandby(primary, name, Options());
+  }
   ~PostgresServer();
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
@@ -58,6 +73,8 @@ class PostgresServer {
   // For the driver: "host=/tmp/... user=postgres dbname=...".
   std::string Url(absl::string_view database = "postgres",
                   absl::string_view user = "postgres") const;
+  // Of 127.0.0.1; 0 without a certificate.
+  int port() const { return port_; }
   // Makes an empty database and returns its URL.
   absl::StatusOr<std::string> MakeDatabase(const std::string& name);
   // Runs SQL with psql; what it printed, unaligned, without headers.
@@ -76,6 +93,15 @@ class PostgresServer {
   // To the postmaster and all its children: SIGSTOP, SIGCONT.
   void SignalAll(int signal) const;
 
+  // Of a standby: ends its recovery, and waits until it takes writes, on a timeline of its own.
+  absl::Status Promote() const;
+  // Of a standby: whether, within `patience`, it has replayed what `primary` has on disk now.
+  bool CatchesUpWith(const PostgresServer& primary, absl::Duration patience) const;
+  // Throws the data away and makes it a standby of `primary`, as StartStandby; at the same address.
+  absl::Status RebuildAsStandbyOf(const PostgresServer& primary, const std::string& name);
+  // Sets a setting of postgresql.conf for the next start.
+  void Set(const std::string& name, const std::string& value);
+
   // The directory of the socket, and of pgbouncer's.
   const std::string& socket_directory() const { return directory_.path(); }
   std::string data_directory() const { return data_.path() + "/data"; }
@@ -86,9 +112,12 @@ class PostgresServer {
  private:
   explicit PostgresServer(Options options);
   absl::Status Init();
+  absl::Status CopyFrom(const PostgresServer& primary, const std::string& name);
+  void WriteSettings() const;
   absl::Status Spawn();
 
   Options options_;
+  int port_ = 0;
   ServerDirectory directory_;
   ServerDirectory data_;
   std::optional<Process> process_;
