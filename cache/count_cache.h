@@ -7,7 +7,8 @@
 // 1. Get on a missing key leaves a lease with a fresh token and answers kLease. While that lease
 //    stands (3 s) everyone else gets kMiss: read the store, do not fill.
 // 2. Who has a lease reads the primary store *after* the lease was granted, then Puts with its
-//    token.
+//    token. What was read from a replica may lack a write that was put before the lease: its Put
+//    has a life_max of kReplicaFillLife.
 // 3. Write-through: after a commit, before the reply, Put without a token. It never creates a key;
 //    on a lease it raises the lease's minimum version.
 // 4. Put, by what is there. Absent: nothing. A lease: a Put with its token stores the value if its
@@ -45,6 +46,9 @@ struct CountEntry {
   absl::Time read_at;
 };
 
+// How long a count that was read from a replica may stay.
+inline constexpr absl::Duration kReplicaFillLife = absl::Seconds(5);
+
 // Names one fill lease. 0: none.
 using FillToken = uint64_t;
 
@@ -62,6 +66,8 @@ struct CountLookup {
 struct CountPut {
   CountEntry entry;
   FillToken token = 0;  // Of the lease that this put fills; 0 for a write-through.
+  // It lives for no longer than this, whatever the cache's time to live is.
+  absl::Duration life_max = absl::InfiniteDuration();
 };
 
 class CountCache {
@@ -75,6 +81,11 @@ class CountCache {
   // acknowledged every one of them; after a false some of them may have been put. Entries of one
   // item apply in order.
   virtual Task<bool> Put(std::vector<CountPut> puts) = 0;
+
+  // Forgets the items, as an eviction would: what stands there is wrong for a reason that the rules
+  // do not know. Does not wait; a Get that is asked afterwards finds them gone, unless the cache
+  // is.
+  virtual void Evict(const std::vector<Item>& items) = 0;
 };
 
 }  // namespace counter

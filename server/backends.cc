@@ -65,6 +65,9 @@ absl::StatusOr<OpenedStore> OpenPostgres(const Config& config, StoreObserver& ob
   postgres::StoreOptions options;
   options.url = config.database_url->text;
   options.item_types = ItemTypesOf(config);
+  for (const ServiceUrl& replica : config.replica_urls)
+    options.replica_urls.push_back(replica.text);
+  options.replica_lag_max = absl::Milliseconds(config.replica_lag_max_ms);
   options.durability = config.durability;
   // More rows a statement are hardly faster and make everybody in it wait longer.
   constexpr int kStatementRowsMax = 300;
@@ -174,7 +177,7 @@ class RedisBackends final : public Backends {
                 int64_t failpoint_batch)
       : opened_(std::move(opened)),
         caches_(RedisOptions(config, std::move(address))),
-        recent_likes_(caches_.recent_likes(), Clock::System()),
+        recent_likes_(caches_.recent_likes(), Clock::System(), {}, opened_.store.get()),
         upkeep_({*opened_.store, caches_.counts(), opened_.outbox, opened_.stale_outbox,
                  Clock::System(), &recent_likes_}) {
     if (config.near_cache_ms > 0) near_.emplace(upkeep_, Clock::System(), NearOptions(config));

@@ -116,6 +116,9 @@ void AppendUpkeepReadings(const CacheUpkeepStats& stats, const RecentLikesUpkeep
       "Items whose count was told to the shared cache again.", stats.items_put_again);
   Add(readings, Kind::kCounter, "counter_upkeep_items_forgotten_total",
       "Items that were to be told again and for which there was no room.", stats.items_forgotten);
+  Add(readings, Kind::kCounter, "counter_upkeep_items_doubted_total",
+      "Cached counts that a failover of the store may have lost, and that were evicted when read.",
+      stats.items_doubted);
   Add(readings, Kind::kCounter, "counter_upkeep_failures_total",
       "Rounds of upkeep in which something could not be made good yet.", stats.failures);
   Add(readings, Kind::kGauge, "counter_upkeep_unlikes_owed",

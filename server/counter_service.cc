@@ -342,11 +342,16 @@ Task<absl::StatusOr<std::vector<CountAnswer>>> CounterService::ReadCounts(
     const size_t place = places[i];
     answers[place] = {count.count, SourceOf(count.source), counts->as_of,
                       TokenOf(missing[i].item, count.version), count.version};
-    // Only the primary's word is put: a replica's may be older than a write that was put before.
-    if (count.source == ReadSource::kPrimary) {
-      puts.push_back(
-          {{missing[i].item, count.count, count.version, counts->as_of}, lookups[place].token});
+    CountPut put;
+    put.entry = {missing[i].item, count.count, count.version, counts->as_of};
+    put.token = lookups[place].token;
+    if (count.source == ReadSource::kReplica) {
+      // It may be older than a write that was put before, so it fills a lease or nothing, and does
+      // not stay.
+      if (put.token == 0) continue;
+      put.life_max = kReplicaFillLife;
     }
+    puts.push_back(put);
   }
   if (!puts.empty()) {
     Task<bool> put = parts_.count_cache.Put(std::move(puts));

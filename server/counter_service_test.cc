@@ -48,6 +48,7 @@ class GoneCountCache final : public CountCache {
     co_return std::vector<CountLookup>(items.size());
   }
   Task<bool> Put(std::vector<CountPut>) override { co_return false; }
+  void Evict(const std::vector<Item>&) override {}
 };
 
 struct Setup {

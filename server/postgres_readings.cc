@@ -1,7 +1,10 @@
 #include "server/postgres_readings.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+
+#include "absl/time/time.h"
 
 namespace counter {
 namespace {
@@ -25,6 +28,39 @@ void AddRetries(std::vector<MetricReading>& readings, const char* kind,
   add("connection", retries.connection);
 }
 
+void AddReplicas(const postgres::StoreStats& stats, std::vector<MetricReading>& readings) {
+  int64_t in_use = 0;
+  int64_t answered = 0;
+  int64_t behind = 0;
+  int64_t failed = 0;
+  int64_t timed_out = 0;
+  int64_t lag = 0;
+  for (const postgres::ReplicaStats& replica : stats.replicas) {
+    in_use += replica.usable ? 1 : 0;
+    answered += replica.keys_answered;
+    behind += replica.keys_behind;
+    failed += replica.keys_failed;
+    timed_out += replica.keys_timed_out;
+    if (replica.lag.has_value()) lag = std::max(lag, absl::ToInt64Milliseconds(*replica.lag));
+  }
+  Add(readings, Kind::kGauge, "counter_postgres_replicas", "Replicas that the settings name.",
+      static_cast<int64_t>(stats.replicas.size()));
+  Add(readings, Kind::kGauge, "counter_postgres_replicas_in_use",
+      "Replicas that reads go to just now.", in_use);
+  Add(readings, Kind::kGauge, "counter_postgres_replica_lag_milliseconds",
+      "How far the last of the replicas that can be measured is behind the primary, at most.", lag);
+  const auto add_keys = [&](const char* result, int64_t value) {
+    Add(readings, Kind::kCounter, "counter_postgres_replica_keys_total",
+        "Items and pairs that a replica was asked for, by what came of it.", value,
+        {{"result", result}});
+  };
+  add_keys("answered", answered - stats.keys_older_than_token);
+  add_keys("older_than_token", stats.keys_older_than_token);
+  add_keys("behind", behind);
+  add_keys("failed", failed);
+  add_keys("timed_out", timed_out);
+}
+
 }  // namespace
 
 void AppendPostgresReadings(const postgres::StoreStats& stats,
@@ -41,6 +77,8 @@ void AppendPostgresReadings(const postgres::StoreStats& stats,
   add_connects("timed_out", stats.links.timed_out);
   Add(readings, Kind::kCounter, "counter_postgres_connections_lost_total",
       "Connections to PostgreSQL that were ready and broke.", stats.links.lost);
+  Add(readings, Kind::kCounter, "counter_postgres_failovers_total",
+      "How often another server was met as the primary, on a new timeline.", stats.failovers);
 
   const auto add_statements = [&](const char* kind, int64_t value) {
     Add(readings, Kind::kCounter, "counter_postgres_statements_total",
@@ -63,6 +101,7 @@ void AppendPostgresReadings(const postgres::StoreStats& stats,
   };
   add_keys("asked", stats.read_keys_asked);
   add_keys("read", stats.read_keys_read);
+  AddReplicas(stats, readings);
   Add(readings, Kind::kGauge, "counter_postgres_read_keys_waiting",
       "Items and pairs whose read has not ended.", stats.read_keys_waiting);
 }

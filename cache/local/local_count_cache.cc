@@ -97,7 +97,8 @@ void LocalCountCache::PutOne(const CountPut& put, const Now& now) {
   Standing after{step.cell, before.ends_at};
   if (step.effect == Effect::kStored || step.effect == Effect::kRefreshed) {
     const absl::Duration age = now.wall - step.cell.read_at;
-    after.ends_at = now.monotonic + CountLife(options_.ttl, age, Mix64(++shard.random_state));
+    const absl::Duration life = CountLife(options_.ttl, age, Mix64(++shard.random_state));
+    after.ends_at = now.monotonic + std::min(life, put.life_max);
   }
   // To see the same value again cannot shorten its life, whatever the jitter says.
   if (step.effect == Effect::kRefreshed) after.ends_at = std::max(after.ends_at, before.ends_at);

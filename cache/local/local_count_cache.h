@@ -44,6 +44,9 @@ class LocalCountCache final : public CountCache {
 
   // Forgets what is known of an item, as an eviction does.
   void Forget(const Item& item);
+  void Evict(const std::vector<Item>& items) override {
+    for (const Item& item : items) Forget(item);
+  }
 
   LocalCacheStats Stats() const;
 

@@ -14,6 +14,9 @@ namespace {
 // one asks. Longer than the far cache's budget of 20 ms.
 constexpr absl::Duration kAsking = absl::Milliseconds(50);
 
+// How long after its end a count still keeps older ones out.
+constexpr absl::Duration kRememberOlder = absl::Seconds(5);
+
 struct Known {
   int64_t count = 0;
   int64_t version = -1;  // Less than any.
@@ -78,6 +81,15 @@ Task<bool> NearCountCache::Put(std::vector<CountPut> puts) {
   co_return all;
 }
 
+void NearCountCache::Evict(const std::vector<Item>& items) {
+  for (const Item& item : items) {
+    Shard& shard = ShardFor(item);
+    MutexLock lock(shard.mutex);
+    shard.known.Erase(item);
+  }
+  far_.Evict(items);
+}
+
 std::optional<CountEntry> NearCountCache::Look(const Item& item, MonotonicTime now) {
   Shard& shard = ShardFor(item);
   MutexLock lock(shard.mutex);
@@ -103,7 +115,8 @@ bool NearCountCache::Keep(const CountEntry& entry, MonotonicTime now) {
     shard.known.PopOldest();
     ++shard.stats.evictions;
   }
-  if (entry.version < known.version) {
+  // Versions that the store has lost in a failover must not stand in the way of its later ones.
+  if (entry.version < known.version && now < known.stale_until + kRememberOlder) {
     ++shard.stats.older;
     return false;
   }

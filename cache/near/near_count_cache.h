@@ -59,6 +59,7 @@ class NearCountCache final : public CountCache {
 
   Task<std::vector<CountLookup>> Get(std::vector<Item> items) override;
   Task<bool> Put(std::vector<CountPut> puts) override;
+  void Evict(const std::vector<Item>& items) override;
 
   Stats stats() const;
   int64_t entries_max() const { return options_.entries_max; }

@@ -74,7 +74,7 @@ Task<std::vector<CountLookup>> RedisCountCache::Get(std::vector<Item> items) {
       if (standing == Standing::kDamaged) damaged.push_back(keys[i]);
     }
   }
-  Delete(damaged);
+  DeleteDamaged(damaged);
   if (!missing.empty()) {
     Task<> lease = Lease(std::move(keys), std::move(missing), lookups, deadline);
     co_await std::move(lease);
@@ -113,7 +113,12 @@ Task<> RedisCountCache::Lease(std::vector<std::string> keys, std::vector<size_t>
       lookup.token = tokens[at];
     }
   }
-  Delete(damaged);
+  DeleteDamaged(damaged);
+}
+
+void RedisCountCache::DeleteDamaged(const std::vector<std::string>& keys) {
+  damaged_.fetch_add(static_cast<int64_t>(keys.size()), std::memory_order_relaxed);
+  Delete(keys);
 }
 
 RedisCountCache::Standing RedisCountCache::ReadValue(const Reply& reply, absl::Time now,
@@ -131,10 +136,16 @@ RedisCountCache::Standing RedisCountCache::ReadValue(const Reply& reply, absl::T
   return Standing::kAnswered;
 }
 
+void RedisCountCache::Evict(const std::vector<Item>& items) {
+  std::vector<std::string> keys;
+  keys.reserve(items.size());
+  for (const Item& item : items) keys.push_back(keys_.Count(item));
+  Delete(keys);
+}
+
 // An eviction, which is right at any instant; nobody waits for it.
 void RedisCountCache::Delete(const std::vector<std::string>& keys) {
   if (keys.empty()) return;
-  damaged_.fetch_add(static_cast<int64_t>(keys.size()), std::memory_order_relaxed);
   Commands commands;
   for (const std::string& key : keys) commands.Add({"DEL", key}, SlotOf(key));
   channel_.Send(
@@ -168,7 +179,8 @@ Task<bool> RedisCountCache::Put(std::vector<CountPut> puts) {
 void RedisCountCache::AddPut(const CountPut& put, std::string key, absl::Time now,
                              ScriptCall& call) {
   const CountEntry& entry = put.entry;
-  const absl::Duration life = CountLife(options_.ttl, now - entry.read_at, Random());
+  const absl::Duration life =
+      std::min(CountLife(options_.ttl, now - entry.read_at, Random()), put.life_max);
   call.keys.push_back(std::move(key));
   call.args.push_back(absl::StrCat(entry.count));
   call.args.push_back(absl::StrCat(entry.version));

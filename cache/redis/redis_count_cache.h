@@ -58,6 +58,7 @@ class RedisCountCache final : public CountCache {
 
   Task<std::vector<CountLookup>> Get(std::vector<Item> items) override;
   Task<bool> Put(std::vector<CountPut> puts) override;
+  void Evict(const std::vector<Item>& items) override;
 
   // The items of the puts of the last recent_puts_span whose keys are in `slots`, each once: what
   // has to be read from the store and put again when Redis may have lost what it acknowledged.
@@ -70,6 +71,7 @@ class RedisCountCache final : public CountCache {
 
   Standing ReadValue(const Reply& reply, absl::Time now, CountLookup& lookup) const;
   void Delete(const std::vector<std::string>& keys);
+  void DeleteDamaged(const std::vector<std::string>& keys);
   Task<> Lease(std::vector<std::string> keys, std::vector<size_t> missing,
                std::vector<CountLookup>& lookups, MonotonicTime deadline);
   void AddPut(const CountPut& put, std::string key, absl::Time now, ScriptCall& call);

@@ -54,6 +54,8 @@ struct Config {
   // Storage.
   std::string data_dir;
   std::optional<ServiceUrl> database_url;  // None: the embedded store.
+  std::vector<ServiceUrl> replica_urls;
+  int replica_lag_max_ms = 0;
   Durability durability = Durability::kLocal;
   int write_queue_max = 0;  // Mutations.
   int read_queue_max = 0;   // Reads.

@@ -162,6 +162,13 @@ class WholeCheck {
     if (config_.batch_rows_max > config_.write_queue_max) {
       Add("BATCH_ROWS_MAX", "it is above WRITE_QUEUE_MAX", "at most that");
     }
+    if (config_.durability == Durability::kReplicated && !config_.database_url.has_value()) {
+      Add("DURABILITY", "the embedded store is not replicated",
+          "a DATABASE_URL beside it, or local");
+    }
+    if (!config_.replica_urls.empty() && !config_.database_url.has_value()) {
+      Add("REPLICA_URLS", "DATABASE_URL is empty", "a DATABASE_URL beside it, or nothing");
+    }
     if (Collide(config_.metrics_listen, config_.grpc_listen)) {
       Add("METRICS_LISTEN", "GRPC_LISTEN is the same", "an address of its own");
     }

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
 namespace counter {
@@ -113,6 +114,32 @@ std::string RedactUrl(absl::string_view text) {
                     absl::StrCat(",", one_host_each[i].substr(host.begin, host.end - host.begin)));
   }
   return redacted;
+}
+
+std::vector<absl::string_view> SplitUrls(absl::string_view text) {
+  std::vector<absl::string_view> urls;
+  size_t begin = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != ',' && text[at] != ' ') continue;
+    // A comma ends a URL only if another one, or nothing, follows it.
+    const absl::string_view rest = text.substr(at + 1);
+    const absl::string_view next = rest.substr(0, rest.find_first_of(", "));
+    if (text[at] == ',' && !next.empty() && !absl::StrContains(next, "://")) continue;
+    if (at > begin) urls.push_back(text.substr(begin, at - begin));
+    begin = at + 1;
+  }
+  if (begin < text.size()) urls.push_back(text.substr(begin));
+  return urls;
+}
+
+std::string RedactUrls(absl::string_view text) {
+  std::vector<std::string> shown;
+  for (const absl::string_view url : SplitUrls(text)) {
+    shown.push_back(RedactUrl(url));
+    // A password may have been split.
+    if (shown.back() == "(hidden)") return "(hidden)";
+  }
+  return shown.empty() ? "(hidden)" : absl::StrJoin(shown, ", ");
 }
 
 }  // namespace counter

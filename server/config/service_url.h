@@ -22,6 +22,13 @@ std::optional<std::string> ParseServiceUrl(absl::string_view text,
 // "(hidden)" for a text that is no URL, since nobody can tell where its secret stands.
 std::string RedactUrl(absl::string_view text);
 
+// The URLs of a list, which have commas or blanks between. A comma between the hosts of one URL is
+// no such comma: what follows it is no URL.
+std::vector<absl::string_view> SplitUrls(absl::string_view text);
+
+// Each URL of the list as RedactUrl shows it, with ", " between; "(hidden)" if that hides any.
+std::string RedactUrls(absl::string_view text);
+
 }  // namespace counter
 
 #endif  // COUNTER_SERVER_CONFIG_SERVICE_URL_H_

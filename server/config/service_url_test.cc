@@ -76,6 +76,43 @@ TEST_CASE("no password is left in a redacted URL, and the rest is") {
         "postgresql://h/likes?user=u&password=***&sslPassword=***&x=y");
 }
 
+TEST_CASE("the members of a PostgreSQL cluster may stand in a URL") {
+  ServiceUrl url;
+  for (const char* text : {"postgresql://u:p@a:5432,b:5433/likes?sslmode=require",
+                           "postgresql://a,b/likes", "postgresql://u@[::1]:1,10.0.0.1:2,c/likes",
+                           "postgresql://u@%2Frun%2Fa,%2Frun%2Fb/likes"}) {
+    CAPTURE(text);
+    CHECK(ParseServiceUrl(text, kPostgres, url) == std::nullopt);
+    CHECK(url.text == text);
+  }
+  for (const char* text : {"postgresql://a:0,b/likes", "postgresql://a,b:port/likes",
+                           "postgresql://a,,b/likes", "postgresql://a,/likes", "mysql://a,b/x"}) {
+    CAPTURE(text);
+    CHECK(ParseServiceUrl(text, kPostgres, url).has_value());
+  }
+}
+
+TEST_CASE("a list of URLs is split between them, not between the hosts of one") {
+  using Urls = std::vector<absl::string_view>;
+  CHECK(SplitUrls("").empty());
+  CHECK(SplitUrls("postgresql://a/x") == Urls{"postgresql://a/x"});
+  CHECK(SplitUrls("postgresql://a/x,postgresql://b/x") ==
+        Urls{"postgresql://a/x", "postgresql://b/x"});
+  CHECK(SplitUrls(" postgresql://a/x ,  postgresql://b/x, ") ==
+        Urls{"postgresql://a/x", "postgresql://b/x"});
+  CHECK(SplitUrls("postgresql://a:1,b:2/x,postgresql://c/x") ==
+        Urls{"postgresql://a:1,b:2/x", "postgresql://c/x"});
+}
+
+TEST_CASE("no password is left in a redacted list, not even one that was split") {
+  CHECK(RedactUrls("postgresql://u:hunter2@a/x,postgresql://u:hunter2@b/x") ==
+        "postgresql://u:***@a/x, postgresql://u:***@b/x");
+  for (const char* text : {"postgresql://u:1234 @h/", "postgresql://u:12,34@h/ hunter2", ","}) {
+    CAPTURE(text);
+    CHECK(RedactUrls(text) == "(hidden)");
+  }
+}
+
 TEST_CASE("a text without a recognisable place for its password is hidden whole") {
   for (const char* text : {"hunter2", "postgresql://u:hunter2 @h/", "u:hunter2@h",
                            "hunter2:", "mailto:hunter2", "a://u:hunter2%2@h", "\xff"}) {

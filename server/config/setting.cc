@@ -80,8 +80,31 @@ std::vector<Setting> MakeSettings() {
        .secret = true,
        .help =
            "The PostgreSQL database that holds the likes. Empty: the embedded store in DATA_DIR. "
+           "Several hosts, with commas between, are the members of one cluster: the primary among "
+           "them is found, and followed after a failover. "
            "A driver suffix (postgresql+asyncpg://) is accepted and ignored. On a command line "
            "other users of the machine can read it: prefer the environment or the file."},
+      {.name = "REPLICA_URLS",
+       .group = "Storage",
+       .field = &Config::replica_urls,
+       .default_text = "",
+       .schemes = {"postgresql", "postgres"},
+       .secret = true,
+       .help =
+           "Standbys of DATABASE_URL's primary, one URL of one host each, with commas or blanks "
+           "between. They answer what a cache did not, for reads with CONSISTENCY_CACHED and "
+           "with tokens, while they are not further behind than REPLICA_LAG_MAX_MILLISECONDS; "
+           "the primary answers what they cannot. Empty: the primary answers everything."},
+      {.name = "REPLICA_LAG_MAX_MILLISECONDS",
+       .group = "Storage",
+       .field = &Config::replica_lag_max_ms,
+       .default_text = "1000",
+       .min = 100,
+       .max = 60'000,
+       .unit = "milliseconds",
+       .help = "How far a replica's answer may be behind the primary when it is given. It is "
+               "measured with every answer; one that is further behind is not used. A count that "
+               "is cached from a replica lives 5 seconds more, at most."},
       {.name = "DURABILITY",
        .group = "Storage",
        .field = &Config::durability,
@@ -91,7 +114,9 @@ std::vector<Setting> MakeSettings() {
            "PostgreSQL whose fsync or full_page_writes is off is refused. unsafe: such a "
            "PostgreSQL "
            "is used, and each connection warns of it; the embedded store is always local. "
-           "replicated (the loss of the primary, too) is refused: this version cannot do it."},
+           "replicated: the loss of the primary, too; a PostgreSQL without "
+           "synchronous_standby_names is refused, and a like whose wait for the standby was cut "
+           "short is never acknowledged."},
       {.name = "WRITE_QUEUE_MAX",
        .group = "Storage",
        .field = &Config::write_queue_max,
@@ -390,6 +415,11 @@ std::string Setting::expected() const {
     std::string operator()(std::optional<ServiceUrl> Config::*) const {
       return ExpectedUrl(setting);
     }
+    std::string operator()(std::vector<ServiceUrl> Config::*) const {
+      return absl::StrCat(setting.schemes.front(),
+                          "://USER:PASSWORD@HOST:PORT/DATABASE, up to 16, with commas between, or "
+                          "nothing");
+    }
     std::string operator()(NamedItemTypes Config::*) const {
       return "1 to 100 of NAME=NUMBER with commas between, such as post=1,reel=2; names of 1 to 32 "
              "characters a-z, 0-9 and _ that begin with a letter, numbers from 1 to 32767, each "
@@ -398,7 +428,7 @@ std::string Setting::expected() const {
     std::string operator()(LogLevel Config::*) const { return "debug, info, warning or error"; }
     std::string operator()(LogFormat Config::*) const { return "auto, text or json"; }
     std::string operator()(Durability Config::*) const {
-      return "local, or unsafe for a database that is thrown away";
+      return "local, replicated, or unsafe for a database that is thrown away";
     }
   };
   return std::visit(Visitor{*this}, field);

@@ -22,8 +22,9 @@ namespace counter {
 using SettingField =
     std::variant<int Config::*, absl::Duration Config::*, bool Config::*, std::string Config::*,
                  ListenAddress Config::*, std::optional<ListenAddress> Config::*,
-                 std::optional<ServiceUrl> Config::*, NamedItemTypes Config::*, LogLevel Config::*,
-                 LogFormat Config::*, Durability Config::*>;
+                 std::optional<ServiceUrl> Config::*, std::vector<ServiceUrl> Config::*,
+                 NamedItemTypes Config::*, LogLevel Config::*, LogFormat Config::*,
+                 Durability Config::*>;
 
 struct Setting {
   absl::string_view name;  // In the environment and in the file: "GRPC_LISTEN".

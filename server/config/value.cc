@@ -125,6 +125,21 @@ Problem ParseItemTypes(absl::string_view text, NamedItemTypes& out) {
   return std::nullopt;
 }
 
+Problem ParseServiceUrls(absl::string_view text, const std::vector<absl::string_view>& schemes,
+                         std::vector<ServiceUrl>& out) {
+  constexpr size_t kUrlsMax = 16;
+  std::vector<ServiceUrl> urls;
+  for (const absl::string_view part : SplitUrls(text)) {
+    ServiceUrl url;
+    if (Problem problem = ParseServiceUrl(part, schemes, url))
+      return absl::StrCat("of URL ", urls.size() + 1, ": ", *problem);
+    urls.push_back(std::move(url));
+  }
+  if (urls.size() > kUrlsMax) return absl::StrCat("it has more than ", kUrlsMax, " URLs");
+  out = std::move(urls);
+  return std::nullopt;
+}
+
 template <class Enum>
 struct Word {
   absl::string_view text;
@@ -148,6 +163,7 @@ constexpr Word<LogLevel> kLogLevels[] = {{"debug", LogLevel::kDebug},
 constexpr Word<LogFormat> kLogFormats[] = {
     {"auto", LogFormat::kAuto}, {"text", LogFormat::kText}, {"json", LogFormat::kJson}};
 constexpr Word<Durability> kDurabilities[] = {{"local", Durability::kLocal},
+                                              {"replicated", Durability::kReplicated},
                                               {"unsafe", Durability::kUnsafe}};
 
 // One overload for each type that a field may have.
@@ -184,6 +200,9 @@ struct Parser {
     if (text.empty()) return std::nullopt;
     return ParseServiceUrl(text, setting.schemes, (config.*field).emplace());
   }
+  Problem operator()(std::vector<ServiceUrl> Config::*field) const {
+    return ParseServiceUrls(text, setting.schemes, config.*field);
+  }
   Problem operator()(NamedItemTypes Config::*field) const {
     return ParseItemTypes(text, config.*field);
   }
@@ -194,7 +213,6 @@ struct Parser {
     return ParseWord(text, kLogFormats, config.*field);
   }
   Problem operator()(Durability Config::*field) const {
-    if (text == "replicated") return "this version cannot make a like wait for a standby";
     return ParseWord(text, kDurabilities, config.*field);
   }
 };
@@ -207,7 +225,8 @@ Problem ParseValue(const Setting& setting, absl::string_view text, Config& confi
 
 std::string ShowValue(const Setting& setting, absl::string_view text) {
   constexpr size_t kShownBytesMax = 200;
-  if (setting.secret && !text.empty()) return RedactUrl(text);
+  const bool is_list = std::holds_alternative<std::vector<ServiceUrl> Config::*>(setting.field);
+  if (setting.secret && !text.empty()) return is_list ? RedactUrls(text) : RedactUrl(text);
   const bool cut = text.size() > kShownBytesMax;
   if (cut) text = text.substr(0, kShownBytesMax);
   return absl::StrCat("\"", absl::CHexEscape(text), cut ? "..." : "", "\"");

@@ -222,7 +222,7 @@ TEST_CASE("switches and words take their few values only") {
   for (const char* text : {"", "warn", "INFO", "trace"}) CHECK_FALSE(Accepts("LOG_LEVEL", text));
   for (const char* text : {"auto", "text", "json"}) CHECK(Accepts("LOG_FORMAT", text));
   for (const char* text : {"", "JSON", "logfmt"}) CHECK_FALSE(Accepts("LOG_FORMAT", text));
-  for (const char* text : {"local", "unsafe"}) CHECK(Accepts("DURABILITY", text));
+  for (const char* text : {"local", "replicated", "unsafe"}) CHECK(Accepts("DURABILITY", text));
   for (const char* text : {"", "Local", "off"}) CHECK_FALSE(Accepts("DURABILITY", text));
   Config config = DefaultConfig();
   REQUIRE_FALSE(ParseValue(*FindSetting("LOG_LEVEL"), "error", config));
@@ -235,11 +235,21 @@ TEST_CASE("switches and words take their few values only") {
   CHECK(config.durability == Durability::kUnsafe);
 }
 
-TEST_CASE("durability that this version does not have is refused, and says so") {
+TEST_CASE("a list of URLs is taken apart, and a bad one is named by its place") {
   Config config = DefaultConfig();
-  CHECK(config.durability == Durability::kLocal);
-  CHECK(ParseValue(*FindSetting("DURABILITY"), "replicated", config) ==
-        "this version cannot make a like wait for a standby");
+  CHECK(config.replica_urls.empty());
+  const Setting& setting = *FindSetting("REPLICA_URLS");
+  REQUIRE_FALSE(ParseValue(setting, "postgresql://a/x, postgresql+asyncpg://b:5433/x", config));
+  REQUIRE(config.replica_urls.size() == 2);
+  CHECK(config.replica_urls[0].text == "postgresql://a/x");
+  CHECK(config.replica_urls[1].text == "postgresql://b:5433/x");
+  CHECK(ParseValue(setting, "postgresql://a/x,redis://b", config) ==
+        "of URL 2: its scheme is another one");
+  std::string many = "postgresql://a/x";
+  for (int i = 0; i < 16; ++i) many += ",postgresql://a/x";
+  CHECK(ParseValue(setting, many, config) == "it has more than 16 URLs");
+  CHECK(ShowValue(setting, "postgresql://u:hunter2@a/x,postgresql://u:hunter2@b/x") ==
+        "postgresql://u:***@a/x, postgresql://u:***@b/x");
 }
 
 TEST_CASE("URLs of services need the service's scheme") {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/upkeep/failover_doubt.h"
+
 namespace counter {
 namespace {
 
@@ -21,9 +23,38 @@ CacheUpkeep::~CacheUpkeep() { Stop(); }
 // ---- What passes through -----------------------------------------------------------------------
 
 Task<std::vector<CountLookup>> CacheUpkeep::Get(std::vector<Item> items) {
-  Task<std::vector<CountLookup>> get = parts_.cache.Get(std::move(items));
+  Task<std::vector<CountLookup>> get = parts_.cache.Get(items);
   std::vector<CountLookup> lookups = co_await std::move(get);
+  const std::vector<size_t> doubted = InDoubt(lookups);
+  if (doubted.empty()) co_return lookups;
+
+  std::vector<Item> evicted;
+  for (const size_t place : doubted) evicted.push_back(items[place]);
+  {
+    MutexLock lock(mutex_);
+    stats_.items_doubted += static_cast<int64_t>(evicted.size());
+  }
+  parts_.cache.Evict(evicted);
+  Task<std::vector<CountLookup>> get_again = parts_.cache.Get(std::move(evicted));
+  std::vector<CountLookup> again = co_await std::move(get_again);
+  // Somebody who has not noticed may have filled it meanwhile.
+  for (const size_t place : InDoubt(again)) again[place].kind = CountLookup::Kind::kMiss;
+  for (size_t i = 0; i < doubted.size(); ++i) lookups[doubted[i]] = again[i];
   co_return lookups;
+}
+
+std::vector<size_t> CacheUpkeep::InDoubt(const std::vector<CountLookup>& lookups) const {
+  std::vector<size_t> places;
+  const std::optional<Failover> failover = parts_.store.LastFailover();
+  if (!failover.has_value()) return places;
+  for (size_t i = 0; i < lookups.size(); ++i) {
+    const CountLookup& lookup = lookups[i];
+    if (lookup.kind == CountLookup::Kind::kHit &&
+        IsCountInDoubt(failover, lookup.entry.version, lookup.entry.read_at)) {
+      places.push_back(i);
+    }
+  }
+  return places;
 }
 
 Task<bool> CacheUpkeep::Put(std::vector<CountPut> puts) {

@@ -8,6 +8,8 @@
 //   gone), and deletes the rows when the cache has taken them;
 // - the items that are owed: what the cache may not have taken, or may have lost since. While
 //   nothing fails they do not wait for the second to pass;
+// - after a failover of the store (failover_doubt.h), evicts on the way what may be of the history
+//   that was lost;
 // and has the unlikes told that the recent likes were not told of (recent_likes_upkeep.h).
 // What cannot be made good is tried again the next second.
 //
@@ -54,6 +56,7 @@ struct CacheUpkeepOptions {
 struct CacheUpkeepStats {
   int64_t rows_acknowledged = 0;  // By puts that passed through.
   int64_t rows_swept = 0;
+  int64_t items_doubted = 0;  // Hits that were evicted after a failover of the store.
   int64_t items_put_again = 0;
   int64_t failures = 0;         // Rounds in which something could not be made good.
   int64_t items_forgotten = 0;  // Owed, but there was no room; their counts are old for their life.
@@ -77,6 +80,7 @@ class CacheUpkeep final : public CountCache, public OutboxListener {
 
   Task<std::vector<CountLookup>> Get(std::vector<Item> items) override;
   Task<bool> Put(std::vector<CountPut> puts) override;
+  void Evict(const std::vector<Item>& items) override { parts_.cache.Evict(items); }
 
   void BatchCommitted(const OutboxRow& row, const std::vector<ChangedItem>& changed) override;
 
@@ -93,6 +97,8 @@ class CacheUpkeep final : public CountCache, public OutboxListener {
   CacheUpkeepStats Stats() const;
 
  private:
+  // The places of hits that may be of a history that the store has lost.
+  std::vector<size_t> InDoubt(const std::vector<CountLookup>& lookups) const;
   void Run();
   Task<bool> Sweep();
   // One statement's worth of rows; how many. Absent if something could not be made good.

@@ -66,6 +66,7 @@ class FakeStore final : public LikeStore, public CacheOutbox, public StaleOutbox
     co_return AuditPage{};
   }
   std::string Timeline() const override { return "1"; }
+  std::optional<Failover> LastFailover() const override { return failover; }
   absl::Status Health() const override { return absl::OkStatus(); }
   void Stop() override {}
 
@@ -73,6 +74,7 @@ class FakeStore final : public LikeStore, public CacheOutbox, public StaleOutbox
   std::map<Item, ItemCount> counts;
   std::vector<StaleRow> stale;
   std::vector<int64_t> acknowledged;
+  std::optional<Failover> failover;
 
  private:
   const Clock& clock_;
@@ -81,7 +83,17 @@ class FakeStore final : public LikeStore, public CacheOutbox, public StaleOutbox
 class FakeCache final : public CountCache {
  public:
   Task<std::vector<CountLookup>> Get(std::vector<Item> items) override {
-    co_return std::vector<CountLookup>(items.size());
+    std::vector<CountLookup> lookups(items.size());
+    for (size_t i = 0; i < items.size(); ++i) {
+      const auto known = values.find(items[i]);
+      if (known == values.end()) continue;
+      lookups[i].kind = CountLookup::Kind::kHit;
+      lookups[i].entry = known->second;
+    }
+    co_return lookups;
+  }
+  void Evict(const std::vector<Item>& items) override {
+    for (const Item& item : items) values.erase(item);
   }
   Task<bool> Put(std::vector<CountPut> puts) override {
     if (fails) co_return false;
@@ -91,6 +103,7 @@ class FakeCache final : public CountCache {
 
   bool fails = false;
   std::vector<CountPut> taken;
+  std::map<Item, CountEntry> values;
 };
 
 struct Fixture {
@@ -169,6 +182,24 @@ TEST_CASE("cache upkeep: rule 5: a backlog of many takings is made good in one r
   CHECK(fixture.Round());
   CHECK(fixture.store.stale.empty());
   CHECK(fixture.upkeep.Stats().rows_swept == rows);
+}
+
+TEST_CASE("cache upkeep: after a failover a hit that may be lost is evicted, an older one stays") {
+  Fixture fixture;
+  const absl::Time now = fixture.clock.WallNow();
+  const auto version_of = [](absl::Time time) { return absl::ToUnixMicros(time); };
+  fixture.cache.values[kA] = {kA, 7, version_of(now - absl::Seconds(1)), now};
+  fixture.cache.values[kB] = {kB, 8, version_of(now - absl::Hours(1)), now};
+  const auto get = [&] { return BlockingWait(fixture.upkeep.Get({kA, kB})); };
+  CHECK(get()[0].kind == CountLookup::Kind::kHit);
+  fixture.store.failover = Failover{now + absl::Seconds(1), now - absl::Seconds(2)};
+  const std::vector<CountLookup> lookups = get();
+  CHECK(lookups[0].kind != CountLookup::Kind::kHit);
+  CHECK(lookups[1].kind == CountLookup::Kind::kHit);
+  CHECK(lookups[1].entry.count == 8);
+  CHECK(fixture.cache.values.count(kA) == 0);
+  CHECK(fixture.cache.values.count(kB) == 1);
+  CHECK(fixture.upkeep.Stats().items_doubted == 1);
 }
 
 TEST_CASE("cache upkeep: rule 6: what is to be put again is tried until the cache has taken it") {

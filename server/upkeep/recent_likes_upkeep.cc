@@ -1,10 +1,18 @@
 #include "server/upkeep/recent_likes_upkeep.h"
 
+#include "server/upkeep/failover_doubt.h"
+
 namespace counter {
 
 Task<std::vector<std::optional<absl::Time>>> RecentLikesUpkeep::Find(UserId user,
                                                                      std::vector<Item> items) {
-  return likes_.Find(user, std::move(items));
+  Task<std::vector<std::optional<absl::Time>>> find = likes_.Find(user, std::move(items));
+  std::vector<std::optional<absl::Time>> found = co_await std::move(find);
+  const std::optional<Failover> failover =
+      store_ != nullptr ? store_->LastFailover() : std::nullopt;
+  for (std::optional<absl::Time>& verified : found)
+    if (verified.has_value() && IsInDoubt(failover, *verified)) verified.reset();
+  co_return found;
 }
 
 Task<bool> RecentLikesUpkeep::Record(std::vector<UserFacts> users) {

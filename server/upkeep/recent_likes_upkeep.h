@@ -28,6 +28,7 @@
 #include "base/mutex.h"
 #include "base/task.h"
 #include "cache/recent_likes.h"
+#include "storage/like_store.h"
 
 namespace counter {
 
@@ -45,8 +46,10 @@ struct RecentLikesUpkeepStats {
 
 class RecentLikesUpkeep final : public RecentLikes {
  public:
-  RecentLikesUpkeep(RecentLikes& likes, const Clock& clock, RecentLikesUpkeepOptions options = {})
-      : likes_(likes), clock_(clock), options_(options) {}
+  // With a store, likes that it may have lost in a failover are not found (failover_doubt.h).
+  RecentLikesUpkeep(RecentLikes& likes, const Clock& clock, RecentLikesUpkeepOptions options = {},
+                    const LikeStore* store = nullptr)
+      : likes_(likes), clock_(clock), options_(options), store_(store) {}
 
   Task<std::vector<std::optional<absl::Time>>> Find(UserId user, std::vector<Item> items) override;
   Task<bool> Record(std::vector<UserFacts> users) override;
@@ -70,6 +73,7 @@ class RecentLikesUpkeep final : public RecentLikes {
   RecentLikes& likes_;
   const Clock& clock_;
   const RecentLikesUpkeepOptions options_;
+  const LikeStore* const store_;
 
   struct Told {
     MonotonicTime at;

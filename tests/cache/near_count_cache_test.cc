@@ -31,6 +31,7 @@ class CountingCache final : public CountCache {
     std::vector<CountLookup> found = co_await std::move(get);
     co_return found;
   }
+  void Evict(const std::vector<Item>& items) override { cache_.Evict(items); }
   Task<bool> Put(std::vector<CountPut> puts) override {
     Task<bool> put = cache_.Put(std::move(puts));
     const bool all = co_await std::move(put);

@@ -103,6 +103,28 @@ TEST_CASE("count cache: lookup i is of item i") {
   CHECK(BlockingWait(fixture.under_test->cache().Get({})).empty());
 }
 
+TEST_CASE("count cache: what is evicted is gone, a value and a lease") {
+  Fixture fixture;
+  fixture.Fill(7, 1);
+  fixture.under_test->cache().Evict({kItem, kOther});
+  const FillToken token = fixture.Lease();
+  fixture.under_test->cache().Evict({kItem});
+  // The fill of a lease that has gone stores nothing.
+  CHECK(fixture.Put(fixture.Entry(8, 2), token));
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: a value lives for no longer than its put allows") {
+  Fixture fixture;
+  const FillToken token = fixture.Lease();
+  CountPut put = {fixture.Entry(7, 1), token};
+  put.life_max = absl::Seconds(1);
+  CHECK(BlockingWait(fixture.under_test->cache().Put({put})));
+  CHECK(fixture.Get(kItem).kind == Kind::kHit);
+  fixture.under_test->Elapse(absl::Milliseconds(1100));
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
 // ---- Rules 2 and 4: fills ----------------------------------------------------------------------
 
 TEST_CASE("count cache: a fill is what later gets are answered with") {

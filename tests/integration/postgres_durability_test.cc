@@ -75,11 +75,15 @@ TEST_CASE("A PostgreSQL that comes back without fsync is refused, and used again
   CHECK(Eventually(absl::Seconds(5) * Slowness(), [&] { return client.Like(3, Post(1)).ok(); }));
 }
 
-TEST_CASE("Durability that needs a standby is refused before anything is started") {
-  const auto refused =
-      CounterServer::Start(OptionsFor("host=/nowhere dbname=x user=y", "replicated"));
+TEST_CASE("Durability that needs a standby is refused where there is none") {
+  const auto refused = CounterServer::Start(OptionsFor(MigratedDatabase(), "replicated"));
   REQUIRE_FALSE(refused.ok());
-  CHECK(absl::StrContains(refused.status().message(), "cannot make a like wait for a standby"));
+  CHECK(absl::StrContains(refused.status().message(), "synchronous_standby_names is empty"));
+  CounterServer::Options embedded;
+  embedded.env = {{"DURABILITY", "replicated"}};
+  const auto also_refused = CounterServer::Start(embedded);
+  REQUIRE_FALSE(also_refused.ok());
+  CHECK(absl::StrContains(also_refused.status().message(), "the embedded store is not replicated"));
 }
 
 }  // namespace

@@ -1,0 +1,239 @@
+// Two servers, Redis, a primary and a standby, whole: tokens, replicas and caches over the wire,
+// and what remains of them when the primary is lost (known faults K15, K19, K25).
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/consistency_token.h"
+#include "tests/integration/fixture.h"
+#include "tests/integration/full_stack.h"
+#include "tests/storage/replicated_postgres.h"
+#include "tests/support/eventually.h"
+#include "tests/support/redis_server.h"
+#include "tests/support/test_settings.h"
+
+namespace counter::testing {
+namespace {
+
+using client::Consistency;
+using client::Source;
+
+constexpr absl::Duration kPatience = absl::Seconds(20);
+
+class ReplicatedStack {
+ public:
+  explicit ReplicatedStack(const Settings& settings = {}) {
+    auto redis = RedisServer::Start();
+    REQUIRE(redis.ok());
+    redis_ = *std::move(redis);
+    Settings all = {{"DATABASE_URL", UrlOf(postgres.UrlOfAll())},
+                    {"REPLICA_URLS", UrlOf(postgres.UrlAt(postgres.standby()))},
+                    {"REDIS_URL", redis_->url()},
+                    {"ITEM_TYPES", "post=1,reel=2"}};
+    for (const auto& [name, value] : settings) all[name] = value;
+    for (int i = 0; i < 2; ++i) {
+      servers_.push_back(StartServer(all));
+      clients_.push_back(ConnectTo(*servers_.back()));
+    }
+    for (const auto& server : servers_) {
+      REQUIRE(Eventually(kPatience, [&] {
+        return MetricOf(*server, "counter_redis_connected") == 1 &&
+               MetricOf(*server, "counter_postgres_replicas_in_use") == 1;
+      }));
+    }
+  }
+
+  CounterServer& server(int i) { return *servers_[static_cast<size_t>(i)]; }
+  const Client& client(int i) const { return clients_[static_cast<size_t>(i)]; }
+  RedisServer& redis() { return *redis_; }
+  void ForgetCount(int64_t post) { redis_->Command({"DEL", absl::StrCat("counter:post:", post)}); }
+
+  ReplicatedPostgres postgres;
+
+ private:
+  std::unique_ptr<RedisServer> redis_;
+  std::vector<std::unique_ptr<CounterServer>> servers_;
+  std::vector<Client> clients_;
+};
+
+TEST_CASE("What the cache does not know a replica answers, and its count stays for 5 s at most") {
+  ReplicatedStack stack;
+  const auto liked = stack.client(0).Like(1, Post(1));
+  REQUIRE(liked.ok());
+  REQUIRE(stack.postgres.standby().CatchesUpWith(stack.postgres.primary(), kPatience));
+  stack.ForgetCount(1);
+  const auto from_replica = stack.client(1).Count(Post(1));
+  REQUIRE(from_replica.ok());
+  CHECK(from_replica->count.source == Source::kReplica);
+  CHECK(from_replica->count.count == 1);
+  int64_t left_ms = 0;
+  REQUIRE(absl::SimpleAtoi(stack.redis().Command({"PTTL", "counter:post:1"}), &left_ms));
+  CHECK(left_ms > 0);
+  CHECK(left_ms <= 5000);
+  CHECK(stack.client(0).Count(Post(1))->count.source == Source::kCache);
+  // A write-through makes it one of the primary's, which stays.
+  REQUIRE(stack.client(0).Like(2, Post(1)).ok());
+  CHECK(stack.client(1).Count(Post(1))->count.count == 2);
+  REQUIRE(absl::SimpleAtoi(stack.redis().Command({"PTTL", "counter:post:1"}), &left_ms));
+  CHECK(left_ms > 60'000);
+  const auto has = stack.client(1).HasLiked(3, {Post(1), Post(2)});
+  REQUIRE(has.ok());
+  CHECK(has->source == Source::kReplica);
+  const auto strong = stack.client(1).HasLiked(3, {Post(1)}, {.consistency = Consistency::kStrong});
+  CHECK(strong->source == Source::kPrimary);
+}
+
+TEST_CASE(
+    "K19: with replay stopped, tokens of several items show their writes and others' counts "
+    "stay within the bound") {
+  ReplicatedStack stack(Settings{{"REPLICA_LAG_MAX_MILLISECONDS", "60000"}});
+  for (int64_t post = 1; post <= 4; ++post) REQUIRE(stack.client(0).Like(1, Post(post)).ok());
+  REQUIRE(stack.postgres.standby().CatchesUpWith(stack.postgres.primary(), kPatience));
+  stack.postgres.Sql(stack.postgres.standby(), "SELECT pg_wal_replay_pause()");
+  std::vector<std::string> tokens;
+  for (int64_t post = 1; post <= 2; ++post)
+    tokens.push_back(stack.client(0).Like(2, Post(post)).value().consistency_token);
+  tokens.push_back(stack.client(0).Unlike(1, Post(2)).value().consistency_token);
+  REQUIRE(stack.client(0).Like(2, Post(3)).ok());
+  for (int64_t post = 1; post <= 4; ++post) stack.ForgetCount(post);
+
+  const auto counts =
+      stack.client(1).Counts({Post(1), Post(2), Post(3), Post(4)}, {.consistency_tokens = tokens});
+  REQUIRE(counts.ok());
+  CHECK(counts->counts[0].count == 2);
+  CHECK(counts->counts[0].source == Source::kPrimary);
+  CHECK(counts->counts[1].count == 1);
+  CHECK(counts->counts[1].source == Source::kPrimary);
+  // No token: as old as the replica may be.
+  CHECK(counts->counts[2].count == 1);
+  CHECK(counts->counts[2].source == Source::kReplica);
+  CHECK(counts->counts[3].source == Source::kReplica);
+
+  const auto has = stack.client(1).HasLiked(2, {Post(1), Post(2)}, {.consistency_tokens = tokens});
+  REQUIRE(has.ok());
+  CHECK(has->liked == std::vector<bool>{true, true});
+  const auto unliked = stack.client(1).HasLiked(1, {Post(2)}, {.consistency_tokens = {tokens[2]}});
+  CHECK_FALSE(unliked.value().liked[0]);
+  CHECK(unliked.value().source == Source::kPrimary);
+}
+
+TEST_CASE("A token of another timeline makes each read strong and is no error") {
+  ReplicatedStack stack;
+  const std::string token = stack.client(0).Like(1, Post(1)).value().consistency_token;
+  auto decoded = DecodeConsistencyToken(token);
+  REQUIRE(decoded.has_value());
+  decoded->timeline = "another1t00000001";
+  decoded->version = int64_t{1} << 62;  // Of that history: it means nothing here.
+  const std::string foreign = EncodeConsistencyToken(*decoded);
+  const auto one = stack.client(1).Count(Post(1), {.consistency_tokens = {foreign}});
+  REQUIRE(one.ok());
+  CHECK(one->count.count == 1);
+  CHECK(one->count.source == Source::kPrimary);
+  const auto many =
+      stack.client(1).Counts({Post(2), Post(1)}, {.consistency_tokens = {foreign, token}});
+  REQUIRE(many.ok());
+  for (const auto& count : many->counts) CHECK(count.source == Source::kPrimary);
+  CHECK(many->counts[1].count == 1);
+  const auto has =
+      stack.client(1).HasLiked(1, {Post(1), Post(2)}, {.consistency_tokens = {foreign}});
+  REQUIRE(has.ok());
+  CHECK(has->source == Source::kPrimary);
+  CHECK(has->liked == std::vector<bool>{true, false});
+}
+
+TEST_CASE("A replica that is gone is no reason for a server not to be ready") {
+  ReplicatedStack stack;
+  stack.postgres.standby().Kill9();
+  CHECK(Eventually(kPatience, [&] {
+    return MetricOf(stack.server(0), "counter_postgres_replicas_in_use") == 0;
+  }));
+  for (int64_t post = 1; post <= 20; ++post) {
+    REQUIRE(stack.client(0).Like(1, Post(post)).ok());
+    stack.ForgetCount(post);
+    const auto read = stack.client(0).Count(Post(post));
+    REQUIRE(read.ok());
+    CHECK(read->count.count == 1);
+    CHECK(MetricOf(stack.server(0), "counter_store_available") == 1);
+  }
+}
+
+TEST_CASE(
+    "K15: after an asynchronous failover the caches show what the new primary has, not what "
+    "was lost, and tokens of before are answered") {
+  ReplicatedStack stack;
+  ReplicatedPostgres& postgres = stack.postgres;
+  for (int64_t user = 1; user <= 5; ++user) REQUIRE(stack.client(0).Like(user, Post(1)).ok());
+  REQUIRE(stack.client(1).Count(Post(1)).ok());  // Cached from here on.
+  REQUIRE(stack.client(0).Like(1, Post(3)).ok());
+  REQUIRE(stack.client(0).Count(Post(3)).ok());
+  REQUIRE(postgres.standby().CatchesUpWith(postgres.primary(), kPatience));
+  // From now on the standby gets nothing more.
+  postgres.Sql(postgres.standby(), "ALTER SYSTEM SET primary_conninfo = ''");
+  postgres.Sql(postgres.standby(), "SELECT pg_reload_conf()");
+  REQUIRE(Eventually(kPatience, [&] {
+    return postgres.Sql(postgres.primary(), "SELECT count(*) FROM pg_stat_replication") == "0";
+  }));
+  REQUIRE(Eventually(kPatience, [&] {
+    return MetricOf(stack.server(0), "counter_postgres_replicas_in_use") == 0 &&
+           MetricOf(stack.server(1), "counter_postgres_replicas_in_use") == 0;
+  }));
+  std::string lost_token;
+  for (int64_t user = 6; user <= 10; ++user) {
+    const auto liked = stack.client(0).Like(user, Post(1));
+    REQUIRE(liked.ok());
+    lost_token = liked->consistency_token;
+  }
+  REQUIRE(stack.client(0).Like(6, Post(2)).ok());
+  REQUIRE(stack.client(1).Count(Post(2)).value().count.count == 1);
+  REQUIRE(stack.client(1).Count(Post(1)).value().count.count == 10);
+  REQUIRE(stack.client(1).HasLiked(6, {Post(1)}).value().liked[0]);  // A recent like from here on.
+  REQUIRE(stack.client(1).Count(Post(1)).value().count.source == Source::kCache);
+
+  postgres.primary().Kill9();
+  const absl::Time begin = absl::Now();
+  REQUIRE(postgres.standby().Promote().ok());
+  const absl::Time promoted = absl::Now();
+  CHECK(Eventually(absl::Seconds(5) * Slowness(),
+                   [&] { return stack.client(0).Like(1, Post(100)).ok(); }));
+  WARN("promoted " << promoted - begin << " after the kill, written " << absl::Now() - promoted
+                   << " later");
+  for (int i = 0; i < 2; ++i) {
+    CAPTURE(i);
+    CHECK(Eventually(absl::Seconds(5) * Slowness(), [&] {
+      const auto count = stack.client(i).Count(Post(1));
+      const auto other = stack.client(i).Count(Post(2));
+      const auto has = stack.client(i).HasLiked(6, {Post(1)});
+      return count.ok() && count->count.count == 5 && other.ok() && other->count.count == 0 &&
+             has.ok() && !has->liked[0];
+    }));
+    // For good: neither server puts it back.
+    CHECK(stack.client(i).Count(Post(3)).value().count.count == 1);
+    const auto with_lost = stack.client(i).Count(Post(1), {.consistency_tokens = {lost_token}});
+    REQUIRE(with_lost.ok());
+    CHECK(with_lost->count.count == 5);
+    CHECK(with_lost->count.source == Source::kPrimary);
+  }
+  // The cache follows the new primary.
+  const auto again = stack.client(0).Like(20, Post(1));
+  REQUIRE(again.ok());
+  CHECK(again->count == 6);
+  CHECK(stack.client(1)
+            .Count(Post(1), {.consistency_tokens = {again->consistency_token}})
+            .value()
+            .count.count == 6);
+  CHECK(Eventually(absl::Seconds(10) * Slowness(), [&] {
+    const auto read = stack.client(1).Count(Post(1));
+    return read.ok() && read->count.count == 6 && read->count.source == Source::kCache;
+  }));
+  for (int i = 0; i < 2; ++i) {
+    CHECK(MetricOf(stack.server(i), "counter_postgres_failovers_total") == 1);
+    CHECK(stack.server(i).process().Running());
+  }
+}
+
+}  // namespace
+}  // namespace counter::testing
