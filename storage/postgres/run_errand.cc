@@ -17,9 +17,7 @@ Task<absl::StatusOr<std::vector<Table>>> RunErrand(StoreLoop& on, StoreLoop::Err
   }
   auto start = [&](Resumer<Tables> resume) {
     on.Post([loop = &on, kind, calls = std::move(calls), limits = std::move(limits),
-             resume = std::move(resume)]() mutable {
-      loop->RunErrand(kind, std::move(calls), limits, std::move(resume));
-    });
+             resume]() mutable { loop->RunErrand(kind, std::move(calls), limits, resume); });
   };
   CallbackAwaitable<Tables, decltype(start)> run(start);
   Tables tables = co_await run;
