@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -75,6 +76,7 @@ class HastyStore final : public LikeStore {
     return next_.Audit(after, items_max, std::move(limits));
   }
   std::string Timeline() const override { return next_.Timeline(); }
+  std::optional<Failover> LastFailover() const override { return next_.LastFailover(); }
   absl::Status Health() const override { return next_.Health(); }
   void Stop() override {
     if (!writer_.joinable()) return;
@@ -124,6 +126,7 @@ class DeltaCache final : public CountCache {
     Task<bool> put = next_.Put(std::move(puts));
     co_return co_await std::move(put);
   }
+  void Evict(const std::vector<Item>& items) override { next_.Evict(items); }
 
  private:
   int64_t DeltaOf(const CountEntry& entry) {
