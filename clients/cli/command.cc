@@ -151,6 +151,22 @@ void AddDuration(CLI::App& app, const std::string& name, absl::Duration& duratio
       ->type_name("DURATION");
 }
 
+void AddSecurityOptions(CLI::App& app, ChannelSecurity& security) {
+  app.add_flag("--tls", security.tls, "Speak TLS; --ca and --certificate say so, too.")
+      ->envname("COUNTER_TLS");
+  const auto add_file = [&app](const char* name, std::string& file, const char* variable,
+                               const char* help) {
+    app.add_option(name, file, help)->envname(variable)->type_name("FILE");
+  };
+  add_file("--ca", security.ca_file, "COUNTER_CA_FILE",
+           "Who may sign the server's certificate, in PEM [the system's authorities].");
+  add_file("--certificate", security.certificate_file, "COUNTER_CERTIFICATE_FILE",
+           "Your certificate, in PEM, where the server wants one.");
+  add_file("--key", security.key_file, "COUNTER_KEY_FILE", "Its key.");
+  add_file("--token-file", security.token_file, "COUNTER_TOKEN_FILE",
+           "Your bearer token, sent over TLS only [COUNTER_TOKEN].");
+}
+
 void AddGlobalOptions(CLI::App& app, Settings& settings) {
   app.set_version_flag("--version", absl::StrCat("counterctl ", client::kVersion));
   app.add_option("--server", settings.server,
@@ -159,6 +175,7 @@ void AddGlobalOptions(CLI::App& app, Settings& settings) {
       ->type_name("HOST:PORT");
   app.add_option("--context", settings.context_name, "The context whose server it is.")
       ->type_name("NAME");
+  AddSecurityOptions(app, settings.security);
   AddDuration(app, "--deadline", settings.deadline, "Of each call, retries included [2s].");
   app.add_option("--request-id", settings.request_id,
                  "Names the calls in the server's logs: 1 to 64 characters of [A-Za-z0-9._-].")
@@ -428,7 +445,8 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     out << CompletionScript(shell, CommandWords(app), OptionWords(app));
     return 0;
   }
-  const std::string fault = ChooseServer(settings.context_name, settings);
+  std::string fault = ChooseServer(settings.context_name, settings);
+  if (fault.empty()) fault = MakeChannelCredentials(settings.security, settings.credentials);
   if (!fault.empty()) {
     err << "counterctl: " << fault << '\n';
     return kExitUsage;

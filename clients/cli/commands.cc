@@ -140,7 +140,7 @@ int Command::Watch() const {
 }
 
 int Command::Status() const {
-  const client::HealthProbe probe(settings_.server);
+  const client::HealthProbe probe(settings_.server, settings_.credentials);
   const absl::Time before = absl::Now();
   std::vector<Row> rows;
   for (const char* service : {"", "calls", "liveness"}) {
@@ -192,6 +192,7 @@ bool Command::OnTerminal() const { return &err_ == &std::cerr && ::isatty(STDERR
 int Command::Bench() const {
   BenchSettings bench = settings_.bench;
   bench.load.target = settings_.server;
+  bench.load.credentials = settings_.credentials;
   bench.load.user_agent = UserAgent();
   bench.load.deadline = settings_.deadline;
   bench.workload.strong = settings_.strong;
@@ -264,11 +265,12 @@ client::Client Command::Connect(bool wait_for_ready) const {
   return client::Client::Connect({.target = settings_.server,
                                   .deadline = settings_.deadline,
                                   .wait_for_ready = wait_for_ready,
-                                  .user_agent = UserAgent()});
+                                  .user_agent = UserAgent(),
+                                  .credentials = settings_.credentials});
 }
 
 int Command::Health() const {
-  const client::HealthProbe probe(settings_.server);
+  const client::HealthProbe probe(settings_.server, settings_.credentials);
   const client::Result<client::Health> health =
       settings_.health_wait > absl::ZeroDuration()
           ? probe.WaitUntilServing(settings_.health_service, settings_.health_wait)

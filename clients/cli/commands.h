@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "absl/time/time.h"
 #include "clients/cli/admin_command.h"
 #include "clients/cli/bench_command.h"
+#include "clients/cli/channel_security.h"
 #include "clients/cli/contexts.h"
 #include "clients/cli/export_command.h"
 #include "clients/cli/import_command.h"
@@ -30,6 +32,8 @@ using client::Item;
 // What a command line came to.
 struct Settings {
   std::string server;
+  ChannelSecurity security;
+  std::shared_ptr<grpc::ChannelCredentials> credentials;  // Null: plaintext.
   absl::Duration deadline = absl::Seconds(2);
   std::string request_id;
   Format format = Format::kTable;

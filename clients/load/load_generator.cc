@@ -62,9 +62,10 @@ class Generation {
     arguments.SetMaxReceiveMessageSize(64 << 20);
     if (options.round_robin) arguments.SetLoadBalancingPolicyName("round_robin");
     arguments.SetUserAgentPrefix(options.user_agent);
+    const auto credentials =
+        options.credentials != nullptr ? options.credentials : grpc::InsecureChannelCredentials();
     for (int i = 0; i < options.channels; ++i) {
-      channels_.push_back(
-          grpc::CreateCustomChannel(options.target, grpc::InsecureChannelCredentials(), arguments));
+      channels_.push_back(grpc::CreateCustomChannel(options.target, credentials, arguments));
       stubs_.push_back(std::make_unique<grpc::GenericStub>(channels_.back()));
     }
   }

@@ -16,12 +16,17 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "clients/load/latency_histogram.h"
 #include "clients/load/workload.h"
+
+namespace grpc {
+class ChannelCredentials;
+}
 
 namespace counter::load {
 
@@ -30,8 +35,9 @@ class LoadGenerator {
   static constexpr absl::Duration kLate = absl::Milliseconds(2);
 
   struct Options {
-    std::string target = {};   // HOST:PORT, dns:///NAME:PORT and what else gRPC takes; plaintext.
-    bool round_robin = false;  // Over all addresses of the target; otherwise the first one.
+    std::string target = {};  // HOST:PORT, dns:///NAME:PORT and what else gRPC takes.
+    std::shared_ptr<grpc::ChannelCredentials> credentials = nullptr;  // Null: plaintext.
+    bool round_robin = false;     // Over all addresses of the target; otherwise the first one.
     std::string user_agent = {};  // Put before gRPC's own.
     int channels = 1;             // Connections, used in turn.
     int threads = 1;              // That collect answers.
