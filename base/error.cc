@@ -40,6 +40,11 @@ absl::StatusCode CodeOf(ErrorReason reason) {
       return absl::StatusCode::kFailedPrecondition;
     case ErrorReason::kResumeOutOfRange:
       return absl::StatusCode::kOutOfRange;
+    case ErrorReason::kUnauthenticated:
+      return absl::StatusCode::kUnauthenticated;
+    case ErrorReason::kCallerNotAllowed:
+    case ErrorReason::kUserNotAllowed:
+      return absl::StatusCode::kPermissionDenied;
   }
   std::abort();  // An error without a reason is our mistake.
 }
@@ -95,6 +100,12 @@ absl::string_view ErrorReasonName(ErrorReason reason) {
       return "LIKERS_NOT_INDEXED";
     case ErrorReason::kResumeOutOfRange:
       return "RESUME_OUT_OF_RANGE";
+    case ErrorReason::kUnauthenticated:
+      return "UNAUTHENTICATED";
+    case ErrorReason::kCallerNotAllowed:
+      return "CALLER_NOT_ALLOWED";
+    case ErrorReason::kUserNotAllowed:
+      return "USER_NOT_ALLOWED";
   }
   return "UNSPECIFIED";
 }

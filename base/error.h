@@ -34,6 +34,9 @@ enum class ErrorReason {
   kUnimplemented = 9,
   kLikersNotIndexed = 10,
   kResumeOutOfRange = 11,
+  kUnauthenticated = 12,
+  kCallerNotAllowed = 13,
+  kUserNotAllowed = 14,
 };
 
 // The reason's name as it goes over the wire: "STORE_UNAVAILABLE".

@@ -68,15 +68,18 @@ absl::Status OverloadedError(int calls_max, absl::Duration retry_after, absl::st
 void LogEndedCall(const EndedCall& call) {
   if (call.code == absl::StatusCode::kInternal || call.code == absl::StatusCode::kUnknown) {
     static LogThrottle throttle(absl::Seconds(1));
-    throttle.Log(
-        LogLevel::kError, "A call failed through a fault of the server.",
-        {{"method", call.method}, {"request_id", call.request_id}, {"trace_id", call.trace_id}});
+    throttle.Log(LogLevel::kError, "A call failed through a fault of the server.",
+                 {{"method", call.method},
+                  {"request_id", call.request_id},
+                  {"trace_id", call.trace_id},
+                  {"caller", call.caller}});
   }
   if (LogEnabled(LogLevel::kDebug)) {
     Log(LogLevel::kDebug, "A call ended.",
         {{"method", call.method},
          {"request_id", call.request_id},
          {"trace_id", call.trace_id},
+         {"caller", call.caller},
          {"grpc_code", static_cast<int>(call.code)},
          {"took_seconds", call.took},
          {"error", call.message}});
@@ -98,22 +101,50 @@ absl::Status Admission::Check(const CallLimits& limits) const {
   return absl::OkStatus();
 }
 
+absl::Status Admission::CheckCaller(const Caller& caller, int of_caller) const {
+  if (caller.calls_max == 0 || of_caller <= caller.calls_max) return absl::OkStatus();
+  absl::Status error =
+      MakeError(ErrorReason::kOverloaded,
+                absl::StrCat("the caller ", caller.name, " has ", caller.calls_max,
+                             " calls in flight, its limit; try again in ",
+                             absl::ToInt64Milliseconds(options_.retry_after), " ms"));
+  SetRetryAfter(error, options_.retry_after);
+  SetQuotaViolation(error, {absl::StrCat("caller:", caller.name),
+                            absl::StrCat(caller.calls_max, " calls in flight")});
+  return error;
+}
+
 absl::Status Admission::Refuse(absl::Status error) {
   observer_.CallRefused(ReasonOf(error));
   MarkNotApplied(error);
   return error;
 }
 
-absl::Status Admission::Enter(const CallLimits& limits) {
+absl::Status Admission::Enter(const CallLimits& limits, const Caller& caller) {
   calls_arrived_.fetch_add(1, std::memory_order_relaxed);
   const int in_flight = calls_in_flight_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const int of_caller =
+      caller.load == nullptr
+          ? 0
+          : caller.load->calls_in_flight.fetch_add(1, std::memory_order_relaxed) + 1;
   absl::Status error = Check(limits);
+  if (error.ok()) error = CheckCaller(caller, of_caller);
   if (error.ok() && in_flight > options_.calls_in_flight_max) {
     error = OverloadedError(options_.calls_in_flight_max, options_.retry_after);
   }
   if (error.ok()) return error;
-  Leave();
+  Leave(caller);
   return Refuse(std::move(error));
+}
+
+void Admission::Leave(const Caller& caller) {
+  calls_in_flight_.fetch_sub(1, std::memory_order_relaxed);
+  if (caller.load != nullptr) caller.load->calls_in_flight.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Admission::CountRefused(ErrorReason reason) {
+  calls_arrived_.fetch_add(1, std::memory_order_relaxed);
+  observer_.CallRefused(reason);
 }
 
 absl::Status Admission::EnterWatch(const CallLimits& limits) {

@@ -3,7 +3,8 @@
 //
 // A call is refused, before anything was done for it, while the server is shutting down
 // (SHUTTING_DOWN), when its deadline has already passed (DEADLINE_EXCEEDED), or when as many calls
-// as allowed are in flight (OVERLOADED, with a retry hint).
+// as allowed are in flight, of all callers or of this one (OVERLOADED, with a retry hint). Who the
+// caller is was decided before (callers/).
 //
 // It knows no transport. Threads: any. Ownership: the owner keeps it, and what it borrows, until
 // every way in is drained.
@@ -21,6 +22,7 @@
 #include "base/call_limits.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "server/callers/caller.h"
 
 namespace counter {
 
@@ -52,6 +54,7 @@ struct EndedCall {
   absl::string_view method;
   absl::string_view request_id;
   absl::string_view trace_id;  // May be empty.
+  absl::string_view caller;    // May be empty.
   absl::StatusCode code = absl::StatusCode::kOk;
   absl::string_view message;
   absl::Duration took;
@@ -74,9 +77,12 @@ class Admission {
   bool admitting() const { return !stopped_.load(std::memory_order_relaxed); }
 
   // OK, and the call is in flight until Leave(); or why it cannot be let in, marked as not applied.
-  absl::Status Enter(const CallLimits& limits);
-  // Requires that Enter() was OK for this call, and that it has not left.
-  void Leave() { calls_in_flight_.fetch_sub(1, std::memory_order_relaxed); }
+  absl::Status Enter(const CallLimits& limits, const Caller& caller);
+  // Requires that Enter() was OK for this call of this caller, and that it has not left.
+  void Leave(const Caller& caller);
+
+  // Counts a call that others have refused with `reason` before it came here.
+  void CountRefused(ErrorReason reason);
 
   // The same of a watch: a call that stands for as long as its caller likes, and is not in flight.
   absl::Status EnterWatch(const CallLimits& limits);
@@ -91,6 +97,8 @@ class Admission {
 
  private:
   absl::Status Check(const CallLimits& limits) const;
+  // Why the call is over a limit; OK if it is over none.
+  absl::Status CheckCaller(const Caller& caller, int of_caller) const;
   absl::Status Refuse(absl::Status error);
 
   const Options options_;

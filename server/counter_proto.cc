@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/error.h"
+#include "server/callers/callers.h"
 #include "server/status.h"
 
 namespace counter {
@@ -99,6 +100,8 @@ void SetItemCount(CountAnswer answer, v1::ItemCount& out) { SetCount(std::move(a
 
 Task<absl::Status> CounterProto::Like(const ProtoCall& call, const v1::LikeRequest& request,
                                       v1::LikeResponse& response) {
+  const absl::Status allowed = CheckUser(call.caller, request.user_id());
+  if (!allowed.ok()) co_return allowed;
   Task<absl::StatusOr<WriteAnswer>> like =
       service_.Like(request.user_id(), ToItemRef(request.item()), call.limits);
   absl::StatusOr<WriteAnswer> answer = co_await std::move(like);
@@ -111,6 +114,8 @@ Task<absl::Status> CounterProto::Like(const ProtoCall& call, const v1::LikeReque
 
 Task<absl::Status> CounterProto::Unlike(const ProtoCall& call, const v1::UnlikeRequest& request,
                                         v1::UnlikeResponse& response) {
+  const absl::Status allowed = CheckUser(call.caller, request.user_id());
+  if (!allowed.ok()) co_return allowed;
   Task<absl::StatusOr<WriteAnswer>> unlike =
       service_.Unlike(request.user_id(), ToItemRef(request.item()), call.limits);
   absl::StatusOr<WriteAnswer> answer = co_await std::move(unlike);
@@ -124,11 +129,34 @@ Task<absl::Status> CounterProto::Unlike(const ProtoCall& call, const v1::UnlikeR
 Task<absl::Status> CounterProto::WriteLikes(const ProtoCall& call,
                                             const v1::WriteLikesRequest& request,
                                             v1::WriteLikesResponse& response) {
+  // Those of users for whom the caller may not act keep their places and go no further. Too many
+  // are refused by their number, so they are all handed on.
+  const bool checks_users =
+      !call.caller.users.IsAll() && static_cast<size_t>(request.mutations_size()) <= kBatchItemsMax;
+  std::vector<MutationRef> mutations = ToMutationRefs(request.mutations());
+  std::vector<absl::Status> allowed(mutations.size());
+  if (checks_users) {
+    for (size_t i = 0; i < mutations.size(); ++i) {
+      allowed[i] = CheckUser(call.caller, mutations[i].user_id);
+    }
+    size_t next = 0;
+    for (size_t i = 0; i < mutations.size(); ++i) {
+      if (allowed[i].ok()) std::swap(mutations[next++], mutations[i]);
+    }
+    mutations.resize(next);
+  }
   Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> write =
-      service_.WriteLikes(ToMutationRefs(request.mutations()), call.limits);
+      service_.WriteLikes(std::move(mutations), call.limits);
   absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>> answers = co_await std::move(write);
   if (!answers.ok()) co_return answers.status();
-  AddMutationResults(call, request.mutations(), *std::move(answers), *response.mutable_results());
+  std::vector<absl::StatusOr<WriteAnswer>> all;
+  all.reserve(allowed.size());
+  auto next = answers->begin();
+  for (absl::Status& status : allowed) {
+    all.push_back(status.ok() ? *std::move(next++)
+                              : absl::StatusOr<WriteAnswer>(std::move(status)));
+  }
+  AddMutationResults(call, request.mutations(), std::move(all), *response.mutable_results());
   co_return absl::OkStatus();
 }
 
@@ -171,6 +199,8 @@ Task<absl::Status> CounterProto::BatchGetCounts(const ProtoCall& call,
 
 Task<absl::Status> CounterProto::HasLiked(const ProtoCall& call, const v1::HasLikedRequest& request,
                                           v1::HasLikedResponse& response) {
+  const absl::Status allowed = CheckUser(call.caller, request.user_id());
+  if (!allowed.ok()) co_return allowed;
   LikedRequest read;
   read.user_id = request.user_id();
   read.items = ToItemRefs(request.items());
@@ -189,6 +219,8 @@ Task<absl::Status> CounterProto::HasLiked(const ProtoCall& call, const v1::HasLi
 Task<absl::Status> CounterProto::ListLikes(const ProtoCall& call,
                                            const v1::ListLikesRequest& request,
                                            v1::ListLikesResponse& response) {
+  const absl::Status allowed = CheckUser(call.caller, request.user_id());
+  if (!allowed.ok()) co_return allowed;
   LikesListRequest read;
   read.user_id = request.user_id();
   read.item_types.assign(request.item_types().begin(), request.item_types().end());
@@ -210,6 +242,8 @@ Task<absl::Status> CounterProto::ListLikes(const ProtoCall& call,
 Task<absl::Status> CounterProto::ListLikers(const ProtoCall& call,
                                             const v1::ListLikersRequest& request,
                                             v1::ListLikersResponse& response) {
+  const absl::Status allowed = CheckAllUsers(call.caller);
+  if (!allowed.ok()) co_return allowed;
   LikersListRequest read;
   read.item = ToItemRef(request.item());
   read.page_size = request.page_size();

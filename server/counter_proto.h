@@ -13,6 +13,7 @@
 #include "base/call_limits.h"
 #include "base/task.h"
 #include "proto/counter/v1/counter.pb.h"
+#include "server/callers/caller.h"
 #include "server/counter_service.h"
 
 namespace counter {
@@ -20,6 +21,7 @@ namespace counter {
 // What a transport says about a call.
 struct ProtoCall {
   CallLimits limits;
+  const Caller& caller;  // Lives as long as the call.
   // Whether an earlier attempt of the same call may have reached a server: then nothing is said to
   // be certainly not applied.
   bool is_repeat = false;

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "server/call_error.h"
+#include "server/rpc_gate.h"
 
 namespace counter {
 namespace {
@@ -16,7 +17,7 @@ Task<grpc::Status> Handle(CounterProto& proto,
                           Task<absl::Status> (CounterProto::*method)(const ProtoCall&,
                                                                      const Request&, Response&),
                           rpc::Call& call, const Request& request, Response& response) {
-  const ProtoCall proto_call = {call.limits(), IsRepeat(call)};
+  const ProtoCall proto_call = {call.limits(), CallerOf(call), IsRepeat(call)};
   Task<absl::Status> task = (proto.*method)(proto_call, request, response);
   const absl::Status status = co_await std::move(task);
   co_return status.ok() ? grpc::Status::OK : EndWithError(call, status);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -29,10 +30,12 @@ http::Response Refusal(const std::string& path, int status, const std::string& w
   return rest::RefusalResponse(status, why);
 }
 
-http::HttpServer::Options ServerOptions(const Config& config, http::Observer observer) {
+http::HttpServer::Options ServerOptions(const Config& config, TlsSource tls,
+                                        http::Observer observer) {
   http::HttpServer::Options options;
   options.host = config.http_listen->host;
   options.port = config.http_listen->port;
+  options.tls = std::move(tls);
   options.connections_max = config.http_connections_max;
   options.body_bytes_max = kBodyBytesMax;
   options.refusal = Refusal;
@@ -45,7 +48,7 @@ rest::RestApi::Options RestOptions(const Config& config) {
 }
 
 rest::Edge EdgeOf(const Gateway::Parts& parts) {
-  return {parts.admission, Clock::System(), parts.config.default_deadline};
+  return {parts.callers, parts.admission, Clock::System(), parts.config.default_deadline};
 }
 
 // Beside the program unless the settings say otherwise.
@@ -81,7 +84,7 @@ const char* HealthWord(bool ok) { return ok ? "healthy" : "unhealthy"; }
 
 Gateway::Gateway(Parts parts)
     : parts_(std::move(parts)),
-      server_(ServerOptions(parts_.config,
+      server_(ServerOptions(parts_.config, parts_.tls,
                             [this](const std::string& route, int status, absl::Duration took) {
                               route_metrics_->Answered(route, status, took);
                             })),
@@ -90,7 +93,8 @@ Gateway::Gateway(Parts parts)
       live_stats_(LiveParts()) {
   rest_api_.Register(server_);
   connect_api_.Register(server_);
-  pages::AddPages(server_, {SwaggerUiDir(parts_.config), [this] { return live_stats_.Next(); }});
+  pages::AddPages(server_, {SwaggerUiDir(parts_.config), [this] { return live_stats_.Next(); },
+                            [this](const http::Request& request) { return RefuseLive(request); }});
   server_.AddRoute("GET", "/health",
                    http::Immediately([this](const http::Request&) { return Health(); }));
   route_metrics_ = std::make_unique<RouteMetrics>(server_.RouteNames());
@@ -118,6 +122,18 @@ pages::LiveStats::Parts Gateway::LiveParts() const {
 Gateway::~Gateway() {
   server_.Stop();
   parts_.metrics.OnCollect(nullptr);
+}
+
+// The live page names items and tells how often they are liked: whoever a table does not allow it
+// sees an empty page.
+std::optional<http::Response> Gateway::RefuseLive(const http::Request& request) const {
+  const std::string* authorization = request.Header("authorization");
+  const absl::StatusOr<CallerRef> caller = parts_.callers.Admit(
+      kLivePageMethod,
+      {authorization == nullptr ? std::nullopt : std::optional<std::string>(*authorization),
+       [&request] { return request.peer_names; }});
+  if (caller.ok()) return std::nullopt;
+  return rest::ErrorResponse(caller.status());
 }
 
 // 200 while this server answers, if only from its caches; 503 once callers should go elsewhere.

@@ -13,8 +13,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/tls_identity.h"
 #include "cache/recent_likes.h"
 #include "server/admission.h"
+#include "server/callers/callers.h"
 #include "server/config/config.h"
 #include "server/connect/connect_api.h"
 #include "server/counter_proto.h"
@@ -29,6 +31,9 @@
 
 namespace counter {
 
+// As what a table of callers allows the events of the live page.
+inline constexpr char kLivePageMethod[] = "pages/live";
+
 class Gateway {
  public:
   // How the server's dependencies do, for GET /health.
@@ -39,8 +44,10 @@ class Gateway {
 
   struct Parts {
     const Config& config;  // Requires http_listen.
+    TlsSource tls;         // Null: plaintext.
     CounterService& service;
     CounterProto& proto;
+    const Callers& callers;
     Admission& admission;
     Metrics& metrics;
     // For the live page.
@@ -64,6 +71,7 @@ class Gateway {
 
  private:
   http::Response Health() const;
+  std::optional<http::Response> RefuseLive(const http::Request& request) const;
   pages::LiveStats::Parts LiveParts() const;
 
   const Parts parts_;

@@ -23,6 +23,7 @@
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/tls_identity.h"
 #include "server/admin/admin_listener.h"
 #include "server/admission.h"
 #include "server/backends.h"
@@ -44,10 +45,12 @@
 #include "server/metrics_observers.h"
 #include "server/readiness.h"
 #include "server/ready_file.h"
+#include "server/rpc/grpc_log.h"
 #include "server/rpc/health.h"
 #include "server/rpc/reflection.h"
 #include "server/rpc/server.h"
 #include "server/rpc_gate.h"
+#include "server/security.h"
 #include "server/termination.h"
 #include "server/version.h"
 #include "server/watch_hub.h"
@@ -63,12 +66,13 @@ constexpr char kServiceName[] = "counter.v1.CounterService";
 constexpr char kLiveness[] = "liveness";
 constexpr char kTakesCalls[] = "calls";
 
-rpc::Server::Options RpcOptions(const Config& config, rpc::CallGate& gate) {
+rpc::Server::Options RpcOptions(const Config& config, TlsSource tls, rpc::CallGate& gate) {
   rpc::Server::Options options;
   options.listen = config.grpc_listen.ToString();
   options.queues = config.rpc_queues;
   options.receive_bytes_max = config.receive_bytes_max;
   options.default_deadline = config.default_deadline;
+  options.tls = std::move(tls);
   options.gate = &gate;
   return options;
 }
@@ -178,6 +182,7 @@ class Counterd {
   HotItems hot_items_{Clock::System()};
   ServiceMetrics service_metrics_{metrics_, hot_items_};
   StoreMetrics store_metrics_{metrics_};
+  std::unique_ptr<Security> security_;
   std::unique_ptr<Backends> backends_;
   std::unique_ptr<CounterService> service_;
   std::unique_ptr<CounterProto> counter_proto_;
@@ -206,6 +211,9 @@ absl::Status Counterd::Run(Termination& termination, const LogWriter& log) {
 }
 
 absl::Status Counterd::Start(const LogWriter& log) {
+  absl::StatusOr<std::unique_ptr<Security>> security = Security::Open(config_);
+  if (!security.ok()) return security.status();
+  security_ = *std::move(security);
   absl::StatusOr<std::unique_ptr<Backends>> backends = Backends::Open(config_, store_metrics_);
   if (!backends.ok()) return backends.status();
   backends_ = *std::move(backends);
@@ -221,8 +229,9 @@ absl::Status Counterd::Start(const LogWriter& log) {
       Admission::Options{.calls_in_flight_max = config_.calls_in_flight_max,
                          .watches_max = config_.watches_max},
       Clock::System(), call_metrics_);
-  rpc_gate_ = std::make_unique<RpcGate>(*admission_, Clock::System(), call_metrics_, call_metrics_);
-  rpc_server_ = std::make_unique<rpc::Server>(RpcOptions(config_, *rpc_gate_));
+  rpc_gate_ = std::make_unique<RpcGate>(security_->callers(), *admission_, Clock::System(),
+                                        call_metrics_, call_metrics_);
+  rpc_server_ = std::make_unique<rpc::Server>(RpcOptions(config_, security_->tls(), *rpc_gate_));
   counter_proto_ = std::make_unique<CounterProto>(*service_);
   counter_rpc_ = std::make_unique<CounterRpc>(*counter_proto_);
   counter_rpc_->Register(*rpc_server_);
@@ -249,9 +258,11 @@ absl::Status Counterd::Start(const LogWriter& log) {
   metrics_.AddReadings([this] { return backends_->Readings(); });
   metrics_.AddReadings([this] { return WatchReadings(*watch_hub_); });
   metrics_.AddReadings([this] { return AdminReadings(admin_listener_.get()); });
+  metrics_.AddReadings([this] { return security_->Readings(); });
   watch_hub_->Start();
 
   if (absl::Status started = rpc_server_->Start(); !started.ok()) return started;
+  security_->Start();
   readiness_ = std::make_unique<Readiness>(backends_->store(), [this](bool ready) {
     health_.Set("", ready);
     health_.Set(kServiceName, ready);
@@ -282,8 +293,8 @@ absl::Status Counterd::StartOperatorListener() {
 absl::Status Counterd::StartGateway() {
   if (!config_.http_listen.has_value()) return absl::OkStatus();
   gateway_ = std::make_unique<Gateway>(Gateway::Parts{
-      config_, *service_, *counter_proto_, *admission_, metrics_, hot_items_, backends_->store(),
-      backends_->recent_likes(), [this] {
+      config_, security_->tls(), *service_, *counter_proto_, security_->callers(), *admission_,
+      metrics_, hot_items_, backends_->store(), backends_->recent_likes(), [this] {
         return Gateway::Dependencies{backends_->store().Health().ok(), backends_->RedisAnswers()};
       }});
   return gateway_->Start();
@@ -294,12 +305,14 @@ absl::Status Counterd::StartAdminListener() {
   AdminListener::Options options;
   options.service.audited_items_per_second = config_.audited_items_per_second;
   options.server.listen = config_.admin_listen->ToString();
+  options.server.tls = security_->tls();
   options.server.receive_bytes_max = config_.receive_bytes_max;
   options.reflection = config_.reflection;
   admin_listener_ = std::make_unique<AdminListener>(
       AdminListener::Parts{{backends_->store(), backends_->maintenance(), backends_->count_cache(),
                             *service_, Clock::System()},
                            ItemTypes(config_.item_types),
+                           security_->callers(),
                            call_metrics_,
                            call_metrics_},
       std::move(options));
@@ -321,6 +334,7 @@ absl::Status Counterd::SayReady() const {
   Log(LogLevel::kInfo, "Counter is serving.",
       {{"version", kVersion},
        {"grpc", listeners[0].second},
+       {"tls", config_.has_tls()},
        {"http", http},
        {"metrics", operator_listener_ != nullptr ? listeners[1].second : "off"},
        {"admin", admin},
@@ -352,6 +366,7 @@ void Counterd::Drain() {
   if (operator_listener_ != nullptr) operator_listener_->Stop();
   if (watch_hub_ != nullptr) watch_hub_->Stop();
   if (backends_ != nullptr) backends_->Stop();
+  if (security_ != nullptr) security_->Stop();
 }
 
 // Until nobody has come for a while, or `most` is over.
@@ -401,6 +416,7 @@ int Serve(const LoadedConfig& loaded) {
   const Config& config = loaded.config;
   LogWriter log({.json = UseJson(config.log_format, STDERR_FILENO)});
   SetLogSink(&log, config.log_level);
+  rpc::RouteGrpcLog();
   for (const std::string& warning : loaded.warnings) {
     Log(LogLevel::kWarning, "A setting may not mean what you think.", {{"setting", warning}});
   }
@@ -411,6 +427,7 @@ int Serve(const LoadedConfig& loaded) {
   } else {
     Log(LogLevel::kError, "Counter could not start.", {{"why", ended.message()}});
   }
+  rpc::RestoreGrpcLog();
   SetLogSink(nullptr, config.log_level);
   log.Stop();
   return ended.ok() ? 0 : 1;

@@ -16,6 +16,7 @@ enum class CallKind : uint8_t { kStandard, kWatch, kOther };
 struct GateData {
   std::string request_id;
   std::string trace_id;
+  CallerRef caller = UnknownCaller();
   bool admitted = false;
 };
 
@@ -23,6 +24,8 @@ CallKind KindOf(absl::string_view method) {
   if (method.substr(0, 6) == "/grpc.") return CallKind::kStandard;
   return method == RpcGate::kWatchMethod ? CallKind::kWatch : CallKind::kOther;
 }
+
+bool IsHealth(absl::string_view method) { return method.substr(0, 13) == "/grpc.health."; }
 
 }  // namespace
 
@@ -41,19 +44,30 @@ absl::Status RpcGate::EnterStandard(const rpc::Call& call) {
   return error;
 }
 
-absl::Status RpcGate::Enter(const rpc::Call& call) {
+absl::Status RpcGate::Enter(const rpc::Call& call, CallerRef& caller) {
+  if (!IsHealth(call.method())) {
+    const Credentials credentials = {
+        callers_.has_table() ? call.Metadata("authorization") : std::nullopt,
+        [&call] { return call.PeerNames(); }};
+    absl::StatusOr<CallerRef> admitted = callers_.Admit(call.method(), credentials);
+    if (!admitted.ok()) {
+      admission_.CountRefused(ReasonOf(admitted.status()));
+      return admitted.status();
+    }
+    caller = *std::move(admitted);
+  }
   switch (KindOf(call.method())) {
     case CallKind::kStandard:
       return EnterStandard(call);
     case CallKind::kWatch:
       return admission_.EnterWatch(call.limits());
     case CallKind::kOther:
-      return admission_.Enter(call.limits());
+      return admission_.Enter(call.limits(), *caller);
   }
   return absl::OkStatus();
 }
 
-void RpcGate::Leave(const rpc::Call& call) {
+void RpcGate::Leave(const rpc::Call& call, const Caller& caller) {
   switch (KindOf(call.method())) {
     case CallKind::kStandard:
       standing_calls_.fetch_sub(1, std::memory_order_relaxed);
@@ -62,7 +76,7 @@ void RpcGate::Leave(const rpc::Call& call) {
       admission_.LeaveWatch();
       return;
     case CallKind::kOther:
-      admission_.Leave();
+      admission_.Leave(caller);
       return;
   }
 }
@@ -73,7 +87,7 @@ std::optional<grpc::Status> RpcGate::Admit(rpc::Call& call) {
   data.request_id = RequestIdOf(call.Metadata(kRequestIdKey));
   data.trace_id = TraceIdOf(call.Metadata(kTraceparentKey));
   call.AddInitialMetadata(kRequestIdKey, data.request_id);
-  const absl::Status error = Enter(call);
+  const absl::Status error = Enter(call, data.caller);
   data.admitted = error.ok();
   call.gate_data() = std::move(data);
   if (error.ok()) return std::nullopt;
@@ -82,13 +96,17 @@ std::optional<grpc::Status> RpcGate::Admit(rpc::Call& call) {
 
 void RpcGate::Ended(rpc::Call& call, const grpc::Status& status) {
   const GateData& data = *std::any_cast<GateData>(&call.gate_data());
-  if (data.admitted) Leave(call);
+  if (data.admitted) Leave(call, *data.caller);
   const absl::Duration took = Between(call.arrived(), clock_.MonotonicNow());
-  LogEndedCall({call.method(), data.request_id, data.trace_id,
+  LogEndedCall({call.method(), data.request_id, data.trace_id, data.caller->name,
                 static_cast<absl::StatusCode>(status.error_code()), status.error_message(), took});
   if (KindOf(call.method()) != CallKind::kStandard) {
     observer_.CallEnded(call.method(), status.error_code(), took);
   }
+}
+
+const Caller& CallerOf(rpc::Call& call) {
+  return *std::any_cast<GateData>(&call.gate_data())->caller;
 }
 
 }  // namespace counter

@@ -1,9 +1,9 @@
-// RpcGate: the gate of the gRPC engine: asks Admission about calls of the product's own service,
-// gives each its id, and counts how they end.
+// RpcGate: the gate of the gRPC engine: asks Callers who calls and whether they may, and Admission
+// about calls of the product's own service, gives each its id, and counts how they end.
 //
 // The standard services (names that start with "/grpc.") are let in while draining and have a limit
 // of their own: their streams stand for as long as a client watches, and a health check must be
-// answered when the server is full.
+// answered when the server is full. Health is open to everybody; reflection is not.
 //
 // Threads: any. Ownership: borrows all it is given until the server is drained.
 #ifndef COUNTER_SERVER_RPC_GATE_H_
@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "server/admission.h"
+#include "server/callers/callers.h"
 #include "server/rpc/call_gate.h"
 
 namespace counter {
@@ -36,24 +37,33 @@ class RpcGate final : public rpc::CallGate {
   // Its calls stand, too, and have a limit of their own (Admission).
   static constexpr char kWatchMethod[] = "/counter.v1.CounterService/WatchCounts";
 
-  RpcGate(Admission& admission, const Clock& clock, RpcObserver& observer,
+  RpcGate(const Callers& callers, Admission& admission, const Clock& clock, RpcObserver& observer,
           AdmissionObserver& refusals)
-      : admission_(admission), clock_(clock), observer_(observer), refusals_(refusals) {}
+      : callers_(callers),
+        admission_(admission),
+        clock_(clock),
+        observer_(observer),
+        refusals_(refusals) {}
 
   std::optional<grpc::Status> Admit(rpc::Call& call) override;
   void Ended(rpc::Call& call, const grpc::Status& status) override;
 
  private:
-  absl::Status Enter(const rpc::Call& call);
+  // Fills in `caller`.
+  absl::Status Enter(const rpc::Call& call, CallerRef& caller);
   absl::Status EnterStandard(const rpc::Call& call);
-  void Leave(const rpc::Call& call);
+  void Leave(const rpc::Call& call, const Caller& caller);
 
+  const Callers& callers_;
   Admission& admission_;
   const Clock& clock_;
   RpcObserver& observer_;
   AdmissionObserver& refusals_;
   std::atomic<int> standing_calls_ = 0;
 };
+
+// Who makes a call that an RpcGate has let in. Lives as long as the call.
+const Caller& CallerOf(rpc::Call& call);
 
 }  // namespace counter
 

@@ -14,6 +14,7 @@
 #include "absl/synchronization/notification.h"
 #include "base/error.h"
 #include "server/admission.h"
+#include "server/callers/callers.h"
 #include "server/rpc/testing/echo_server.h"
 #include "server/status.h"
 
@@ -52,7 +53,8 @@ std::string Header(const std::multimap<grpc::string_ref, grpc::string_ref>& meta
 
 struct Setup {
   explicit Setup(Admission::Options options = {})
-      : admission(options, Clock::System(), calls), gate(admission, Clock::System(), calls, calls) {
+      : admission(options, Clock::System(), calls),
+        gate(callers, admission, Clock::System(), calls, calls) {
     rpc::Server::Options server_options = rpc::testing::LoopbackOptions();
     server_options.gate = &gate;
     server = std::make_unique<EchoServer>(server_options);
@@ -74,6 +76,7 @@ struct Setup {
   }
 
   CountingCalls calls;
+  Callers callers{{}};
   Admission admission;
   RpcGate gate;
   std::unique_ptr<EchoServer> server;
@@ -162,6 +165,26 @@ TEST_CASE("a call over the limit is refused with OVERLOADED and a retry hint, th
   CHECK(setup.admission.calls_in_flight() == 0);
   CHECK(setup.calls.started == 2);
   CHECK(setup.calls.ended == 2);
+}
+
+TEST_CASE("a caller over its own limit is refused, and other callers go on") {
+  CountingCalls calls;
+  Admission admission({.calls_in_flight_max = 10}, Clock::System(), calls);
+  Caller feed;
+  feed.name = "feed";
+  feed.calls_max = 1;
+  feed.load = std::make_shared<CallerLoad>();
+  const CallLimits limits = {.deadline = Clock::System().MonotonicNow() + absl::Seconds(10)};
+  REQUIRE(admission.Enter(limits, feed).ok());
+  const absl::Status refused = admission.Enter(limits, feed);
+  CHECK(ReasonOf(refused) == ErrorReason::kOverloaded);
+  CHECK(IsNotApplied(refused));
+  CHECK(QuotaViolationOf(refused)->subject == "caller:feed");
+  CHECK(admission.Enter(limits, *UnknownCaller()).ok());
+  admission.Leave(feed);
+  CHECK(admission.Enter(limits, feed).ok());
+  CHECK(feed.load->calls_in_flight == 1);
+  CHECK(admission.calls_in_flight() == 2);
 }
 
 TEST_CASE("after admission has stopped, calls are refused with SHUTTING_DOWN") {

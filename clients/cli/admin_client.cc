@@ -5,10 +5,11 @@
 
 namespace counter::cli {
 
-AdminClient::AdminClient(const std::string& server, absl::Duration deadline,
-                         absl::Duration patience)
-    : stub_(admin::v1::AdminService::NewStub(
-          grpc::CreateChannel(server, grpc::InsecureChannelCredentials()))),
+AdminClient::AdminClient(const std::string& server,
+                         const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                         absl::Duration deadline, absl::Duration patience)
+    : stub_(admin::v1::AdminService::NewStub(grpc::CreateChannel(
+          server, credentials != nullptr ? credentials : grpc::InsecureChannelCredentials()))),
       deadline_(deadline),
       patience_(patience) {}
 

@@ -9,6 +9,7 @@
 #define COUNTER_CLIENTS_CLI_ADMIN_CLIENT_H_
 
 #include <grpcpp/client_context.h>
+#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/status.h>
 
 #include <memory>
@@ -27,7 +28,10 @@ class AdminClient {
  public:
   using Stub = admin::v1::AdminService::Stub;
 
-  AdminClient(const std::string& server, absl::Duration deadline, absl::Duration patience);
+  // Null credentials: plaintext.
+  AdminClient(const std::string& server,
+              const std::shared_ptr<grpc::ChannelCredentials>& credentials, absl::Duration deadline,
+              absl::Duration patience);
 
   template <class Request, class Response>
   client::Result<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,

@@ -17,7 +17,8 @@ namespace v1 = counter::admin::v1;
 constexpr size_t kRowsMax = 10'000;
 
 AdminClient ClientOf(const AdminSettings& settings) {
-  return AdminClient(settings.server, settings.page_deadline, settings.patience);
+  return AdminClient(settings.server, settings.credentials, settings.page_deadline,
+                     settings.patience);
 }
 
 std::string NameOf(const counter::v1::Item& item) {
@@ -190,7 +191,8 @@ int RunDeleteItem(const AdminSettings& settings, const client::Item& item, Forma
 int RunAdminImport(const AdminSettings& settings, const ImportSettings& import, Format format,
                    bool terminal, std::ostream& out, std::ostream& err) {
   // The importer has a patience of its own, with a batch: here one refusal is enough to come back.
-  const AdminClient client(settings.server, settings.page_deadline, absl::ZeroDuration());
+  const AdminClient client(settings.server, settings.credentials, settings.page_deadline,
+                           absl::ZeroDuration());
   const Importer::Write write = [&client](const std::vector<client::Mutation>& mutations)
       -> client::Result<client::WriteLikesReply> {
     v1::ImportRequest request;

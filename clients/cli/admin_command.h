@@ -8,6 +8,7 @@
 #define COUNTER_CLIENTS_CLI_ADMIN_COMMAND_H_
 
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
 
@@ -20,11 +21,12 @@ namespace counter::cli {
 
 struct AdminSettings {
   std::string server = "127.0.0.1:50052";
-  absl::Duration page_deadline = absl::Minutes(10);  // Of one call.
-  absl::Duration patience = absl::Minutes(10);       // With one call that the server cannot take.
-  int items_max = 0;                                 // Of a page; 0: the server's default.
-  std::string page_token;                            // Where to go on. Empty: from the start.
-  bool yes = false;                                  // What cannot be undone is wanted.
+  std::shared_ptr<grpc::ChannelCredentials> credentials = nullptr;  // Null: plaintext.
+  absl::Duration page_deadline = absl::Minutes(10);                 // Of one call.
+  absl::Duration patience = absl::Minutes(10);  // With one call that the server cannot take.
+  int items_max = 0;                            // Of a page; 0: the server's default.
+  std::string page_token;                       // Where to go on. Empty: from the start.
+  bool yes = false;                             // What cannot be undone is wanted.
 };
 
 // The counters that differ, with both values. Exit status: 0 if none does, kExitDrift.

@@ -352,7 +352,12 @@ void AddAdminCommands(CLI::App& admin, Settings& settings, Command& command, int
   const auto add = [&](const char* name, const char* help, int (Command::*run)() const) {
     CLI::App* one = admin.add_subcommand(name, help);
     one->fallthrough();
-    one->final_callback([&command, &status, run] { status = (command.*run)(); });
+    one->final_callback([&settings, &command, &status, run] {
+      const std::string fault =
+          MakeChannelCredentials(settings.security, settings.admin.credentials);
+      if (!fault.empty()) throw CLI::ValidationError(fault);
+      status = (command.*run)();
+    });
     return one;
   };
   CLI::App* audit = add("audit", "Which counters differ from their likes.", &Command::AdminAudit);

@@ -16,7 +16,7 @@ AdminListener::AdminListener(Parts parts, Options options)
     : service_(parts.item_types, parts.service, options.service),
       rpc_(service_, std::move(parts.item_types)),
       admission_({.calls_in_flight_max = kCallsMax}, parts.service.clock, parts.refusals),
-      gate_(admission_, parts.service.clock, parts.calls, parts.refusals),
+      gate_(parts.callers, admission_, parts.service.clock, parts.calls, parts.refusals),
       server_(ServerOptions(std::move(options.server), gate_)) {
   rpc_.Register(server_);
   health_.Register(server_);

@@ -2,8 +2,8 @@
 // second instance of the rpc engine, so that operators and callers never wait for each other's
 // connections or limits.
 //
-// Nothing authenticates who calls yet, so it serves this machine alone: the settings refuse any
-// other address.
+// Who may call is in the table of callers, as for every listener; without TLS and a table it serves
+// this machine alone: the settings refuse any other address.
 //
 // Threads: Start and Drain one at a time; stats from any. Ownership: borrows the parts; they must
 // outlive Drain().
@@ -16,6 +16,7 @@
 #include "server/admin/admin_rpc.h"
 #include "server/admin/admin_service.h"
 #include "server/admission.h"
+#include "server/callers/callers.h"
 #include "server/item_types.h"
 #include "server/rpc/health.h"
 #include "server/rpc/reflection.h"
@@ -32,6 +33,7 @@ class AdminListener {
   struct Parts {
     AdminService::Parts service;
     ItemTypes item_types;
+    const Callers& callers;
     RpcObserver& calls;
     AdmissionObserver& refusals;
   };

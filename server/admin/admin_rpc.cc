@@ -9,7 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "server/call_error.h"
+#include "server/callers/callers.h"
 #include "server/counter_proto.h"
+#include "server/rpc_gate.h"
 
 namespace counter {
 namespace {
@@ -67,6 +69,8 @@ Task<grpc::Status> AdminRpc::Repair(rpc::Call& call, const admin::v1::RepairRequ
 
 Task<grpc::Status> AdminRpc::EraseUser(rpc::Call& call, const admin::v1::EraseUserRequest& request,
                                        admin::v1::EraseUserResponse& response) {
+  const absl::Status allowed = CheckUser(CallerOf(call), request.user_id());
+  if (!allowed.ok()) co_return EndWithError(call, allowed);
   Task<absl::StatusOr<ErasureAnswer>> erase =
       service_.EraseUser({request.user_id(), request.likes_max()}, call.limits());
   const absl::StatusOr<ErasureAnswer> answer = co_await std::move(erase);
@@ -79,6 +83,8 @@ Task<grpc::Status> AdminRpc::EraseUser(rpc::Call& call, const admin::v1::EraseUs
 Task<grpc::Status> AdminRpc::DeleteItem(rpc::Call& call,
                                         const admin::v1::DeleteItemRequest& request,
                                         admin::v1::DeleteItemResponse& response) {
+  const absl::Status allowed = CheckAllUsers(CallerOf(call));
+  if (!allowed.ok()) co_return EndWithError(call, allowed);
   Deletion deletion = {{request.item().item_type(), request.item().item_id()},
                        request.likes_max(),
                        request.page_token()};
@@ -94,12 +100,14 @@ Task<grpc::Status> AdminRpc::DeleteItem(rpc::Call& call,
 
 Task<grpc::Status> AdminRpc::Import(rpc::Call& call, const admin::v1::ImportRequest& request,
                                     admin::v1::ImportResponse& response) {
+  const absl::Status allowed = CheckAllUsers(CallerOf(call));
+  if (!allowed.ok()) co_return EndWithError(call, allowed);
   Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> import =
       service_.Import(ToMutationRefs(request.mutations()), call.limits());
   absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>> answers = co_await std::move(import);
   if (!answers.ok()) co_return EndWithError(call, answers.status());
-  AddMutationResults({call.limits(), IsRepeat(call)}, request.mutations(), *std::move(answers),
-                     *response.mutable_results());
+  AddMutationResults({call.limits(), CallerOf(call), IsRepeat(call)}, request.mutations(),
+                     *std::move(answers), *response.mutable_results());
   co_return grpc::Status::OK;
 }
 

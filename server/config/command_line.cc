@@ -189,6 +189,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
     return line;
   }
   reader.sources.environment = environment;
+  reader.sources.listens =
+      line.command != Command::kMigrateUp && line.command != Command::kMigrateStatus;
   absl::StatusOr<LoadedConfig> loaded = LoadConfig(reader.sources, std::move(reader.faults));
   if (!loaded.ok()) return loaded.status();
   line.loaded = *std::move(loaded);

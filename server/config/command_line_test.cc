@@ -36,6 +36,11 @@ TEST_CASE("each command is recognised before and after flags") {
   CHECK(Parse({"help"}).value().command == Command::kHelp);
 }
 
+TEST_CASE("migrate opens no listener and does not mind where they would be") {
+  CHECK(Parse({"migrate", "up", "--grpc-listen=0.0.0.0:1"}).ok());
+  CHECK(absl::StrContains(Refusal({"--grpc-listen=0.0.0.0:1"}), "ALLOW_PLAINTEXT"));
+}
+
 TEST_CASE("migrate takes up or status and nothing else") {
   CHECK(Parse({"migrate", "up"}).value().command == Command::kMigrateUp);
   CHECK(Parse({"migrate", "status", "--rpc-queues=2"}).value().command == Command::kMigrateStatus);

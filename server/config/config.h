@@ -25,6 +25,8 @@ struct ListenAddress {
 
   // "127.0.0.1:50051", "[::1]:50051".
   std::string ToString() const;
+  // Whether only this machine can reach it: 127.0.0.0/8, ::1 or "localhost".
+  bool IsLoopback() const;
   friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
 
@@ -34,6 +36,15 @@ struct ServiceUrl {
   std::string text;  // Without a driver suffix: `postgresql+asyncpg://` becomes `postgresql://`.
 
   friend bool operator==(const ServiceUrl&, const ServiceUrl&) = default;
+};
+
+// Which listeners may be plaintext where other machines can reach them.
+struct PlaintextListeners {
+  bool grpc = false;
+  bool http = false;
+  bool metrics = false;
+
+  friend bool operator==(const PlaintextListeners&, const PlaintextListeners&) = default;
 };
 
 using NamedItemTypes = std::vector<std::pair<std::string, ItemType>>;
@@ -47,6 +58,15 @@ struct Config {
   int http_connections_max = 0;
   std::string swagger_ui_dir;  // Empty: beside the program.
   bool reflection = false;
+
+  // Security.
+  std::string tls_certificate_file;  // Empty, and so is the key's: no TLS.
+  std::string tls_key_file;
+  std::string tls_client_ca_file;  // Empty: callers need no certificates.
+  PlaintextListeners allow_plaintext;
+  std::string callers_file;        // Empty: everybody who gets in may do everything.
+  std::string caller_tokens_file;  // Empty: no tokens.
+  bool has_tls() const { return !tls_certificate_file.empty(); }
 
   // Likes.
   NamedItemTypes item_types;  // In the order in which they were given; names and numbers once each.

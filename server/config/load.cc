@@ -134,12 +134,6 @@ std::optional<std::string> FolderProblem(const std::string& path) {
   return std::nullopt;
 }
 
-bool IsLoopback(absl::string_view host) {
-  return host == "localhost" || host == "::1" ||
-         (absl::StartsWith(host, "127.") &&
-          host.find_first_not_of("0123456789.") == absl::string_view::npos);
-}
-
 bool Collide(const std::optional<ListenAddress>& a, const std::optional<ListenAddress>& b) {
   return a.has_value() && a == b && a->port != 0;
 }
@@ -181,20 +175,56 @@ class WholeCheck {
     CheckAdminListen();
   }
 
+  // How the listeners are secured.
+  void CheckSecurity() {
+    if (config_.tls_certificate_file.empty() != config_.tls_key_file.empty()) {
+      Add(config_.tls_key_file.empty() ? "TLS_KEY_FILE" : "TLS_CERTIFICATE_FILE", "it is empty",
+          "a file, since the other of TLS_CERTIFICATE_FILE and TLS_KEY_FILE is set");
+    }
+    if (!config_.tls_client_ca_file.empty() && !config_.has_tls()) {
+      Add("TLS_CLIENT_CA_FILE", "there is no TLS", "TLS_CERTIFICATE_FILE and TLS_KEY_FILE, too");
+    }
+    if (!config_.caller_tokens_file.empty() && config_.callers_file.empty()) {
+      Add("CALLERS_FILE", "it is empty",
+          "a file that says what the callers of "
+          "CALLER_TOKENS_FILE may do");
+    }
+    const PlaintextListeners& allowed = config_.allow_plaintext;
+    if (!config_.has_tls()) {
+      CheckPlaintext("GRPC_LISTEN", config_.grpc_listen, allowed.grpc, "grpc");
+      CheckPlaintext("HTTP_LISTEN", config_.http_listen, allowed.http, "http");
+    }
+    CheckPlaintext("METRICS_LISTEN", config_.metrics_listen, allowed.metrics, "metrics");
+    CheckAdminSecurity();
+  }
+
  private:
   void CheckAdminListen() {
-    if (!config_.admin_listen.has_value()) return;
-    // Who reaches it may erase everything, and nothing asks who calls.
-    if (!IsLoopback(config_.admin_listen->host)) {
-      Add("ADMIN_LISTEN", "other machines could reach it, and nothing protects it",
-          "an address of this machine alone, such as 127.0.0.1:50052");
-    }
     for (const auto& other :
          {std::optional(config_.grpc_listen), config_.http_listen, config_.metrics_listen}) {
       if (Collide(config_.admin_listen, other)) {
         Add("ADMIN_LISTEN", "another listener has the same", "an address of its own");
       }
     }
+  }
+
+  // Who reaches it may erase everything: beyond this machine it wants to know who calls.
+  void CheckAdminSecurity() {
+    const bool is_guarded = config_.has_tls() && !config_.callers_file.empty();
+    if (!config_.admin_listen.has_value() || config_.admin_listen->IsLoopback() || is_guarded) {
+      return;
+    }
+    Add("ADMIN_LISTEN", "other machines could reach it, and nothing protects it",
+        "an address of this machine alone, such as 127.0.0.1:50052, or TLS (TLS_CERTIFICATE_FILE) "
+        "and callers (CALLERS_FILE)");
+  }
+
+  void CheckPlaintext(absl::string_view name, const std::optional<ListenAddress>& listen,
+                      bool allowed, absl::string_view word) {
+    if (allowed || !listen.has_value() || listen->IsLoopback()) return;
+    Add(name, "other machines can reach it and it has no TLS",
+        absl::StrCat("a loopback address, or ", word, " in ALLOW_PLAINTEXT",
+                     word == "metrics" ? "" : ", or TLS (TLS_CERTIFICATE_FILE)"));
   }
 
   void Add(absl::string_view name, absl::string_view problem, absl::string_view expected) {
@@ -253,10 +283,17 @@ absl::StatusOr<LoadedConfig> LoadConfig(const ConfigSources& sources,
     }
     loaded.effective.push_back({&setting, ShowValue(setting, value.text), value.source});
   }
-  WholeCheck(loaded.config, given, faults).Run();
+  WholeCheck check(loaded.config, given, faults);
+  check.Run();
+  if (sources.listens) check.CheckSecurity();
   if (!faults.empty()) return Refusal(faults);
 
   loaded.warnings = NearMisses(sources.environment);
+  const PlaintextListeners& plaintext = loaded.config.allow_plaintext;
+  if (!loaded.config.caller_tokens_file.empty() && !loaded.config.has_tls() && plaintext.grpc) {
+    loaded.warnings.push_back(
+        "CALLER_TOKENS_FILE without TLS: who listens on the network reads the tokens.");
+  }
   if (loaded.config.durability == Durability::kUnsafe) {
     loaded.warnings.push_back(
         loaded.config.database_url.has_value()

@@ -28,6 +28,9 @@ struct ConfigSources {
   // Flags of the command line, as names of settings; of several with one name the last counts.
   std::vector<std::pair<std::string, std::string>> flags;
   Environment environment;
+  // Whether listeners will be opened: `counterd migrate` opens none, so that how they are secured
+  // does not matter to it.
+  bool listens = true;
 };
 
 // A setting as it came out, for people.

@@ -135,6 +135,71 @@ TEST_CASE("all faults of all sources come at once, each with setting, value, sou
   CHECK(faults == expected);
 }
 
+// The settings that the faults of these are about, in order.
+std::string FaultyNames(const Environment& environment) {
+  ConfigSources sources;
+  sources.environment = environment;
+  std::string names;
+  for (const std::string& fault : Faults(sources)) {
+    absl::StrAppend(&names, names.empty() ? "" : " ", fault.substr(0, fault.find(' ')));
+  }
+  return names;
+}
+
+TEST_CASE("a listener is on loopback, has TLS, or is allowed to be plaintext") {
+  for (const char* listener : {"GRPC_LISTEN", "HTTP_LISTEN", "METRICS_LISTEN"}) {
+    CAPTURE(listener);
+    for (const char* loopback : {"127.0.0.1:1", "127.8.8.8:1", "localhost:1", "[::1]:1"}) {
+      CHECK(FaultyNames({{listener, loopback}}).empty());
+    }
+    for (const char* reachable :
+         {"0.0.0.0:1", "[::]:1", "192.168.0.1:1", "example.org:1", "127.example.org:1"}) {
+      CHECK(FaultyNames({{listener, reachable}}) == listener);
+      CHECK(FaultyNames({{listener, reachable}, {"ALLOW_PLAINTEXT", "grpc,http,metrics"}}).empty());
+    }
+  }
+  // To be allowed one does not allow the others.
+  CHECK(FaultyNames({{"GRPC_LISTEN", "0.0.0.0:1"},
+                     {"HTTP_LISTEN", "0.0.0.0:2"},
+                     {"METRICS_LISTEN", "0.0.0.0:3"},
+                     {"ALLOW_PLAINTEXT", "http"}}) == "GRPC_LISTEN METRICS_LISTEN");
+  // Metrics have no TLS.
+  CHECK(FaultyNames({{"GRPC_LISTEN", "0.0.0.0:1"},
+                     {"HTTP_LISTEN", "0.0.0.0:2"},
+                     {"METRICS_LISTEN", "0.0.0.0:3"},
+                     {"TLS_CERTIFICATE_FILE", "c"},
+                     {"TLS_KEY_FILE", "k"}}) == "METRICS_LISTEN");
+}
+
+TEST_CASE("settings of TLS and of callers want one another") {
+  CHECK(FaultyNames({{"TLS_CERTIFICATE_FILE", "c"}}) == "TLS_KEY_FILE");
+  CHECK(FaultyNames({{"TLS_KEY_FILE", "k"}}) == "TLS_CERTIFICATE_FILE");
+  CHECK(FaultyNames({{"TLS_CLIENT_CA_FILE", "a"}}) == "TLS_CLIENT_CA_FILE");
+  CHECK(FaultyNames({{"CALLER_TOKENS_FILE", "t"}}) == "CALLERS_FILE");
+  CHECK(FaultyNames({{"CALLER_TOKENS_FILE", "t"}, {"CALLERS_FILE", "c"}}).empty());
+}
+
+TEST_CASE("AdminService is reachable with TLS and callers, and not with one of them") {
+  const Environment open = {{"ADMIN_LISTEN", "0.0.0.0:1"},
+                            {"ALLOW_PLAINTEXT", "grpc,http,metrics"}};
+  CHECK(FaultyNames(open) == "ADMIN_LISTEN");
+  Environment with_tls = open;
+  with_tls.insert({{"TLS_CERTIFICATE_FILE", "c"}, {"TLS_KEY_FILE", "k"}});
+  CHECK(FaultyNames(with_tls) == "ADMIN_LISTEN");
+  Environment with_callers = open;
+  with_callers["CALLERS_FILE"] = "t";
+  CHECK(FaultyNames(with_callers) == "ADMIN_LISTEN");
+  with_tls["CALLERS_FILE"] = "t";
+  CHECK(FaultyNames(with_tls).empty());
+}
+
+TEST_CASE("what opens no listener does not mind how they are secured") {
+  ConfigSources sources;
+  sources.environment = {{"GRPC_LISTEN", "0.0.0.0:1"}};
+  sources.listens = false;
+  CHECK(Faults(sources).empty());
+}
+
 TEST_CASE("the number of faults is said, and the caller's own come first") {
   ConfigSources sources;
   sources.environment = {{"RPC_QUEUES", "0"}};

@@ -51,13 +51,59 @@ std::vector<Setting> MakeSettings() {
        .group = "Listeners",
        .field = &Config::admin_listen,
        .default_text = "",
-       .help = "Where AdminService (audit, repair and the like, for operators) listens, over gRPC. "
-               "Only an address of this machine is accepted. Empty: nowhere."},
+       .help =
+           "Where AdminService (audit, repair and the like, for operators) listens, over gRPC. "
+           "With TLS (TLS_CERTIFICATE_FILE) and callers (CALLERS_FILE) any address is accepted, "
+           "otherwise only one of this machine. Empty: nowhere."},
       {.name = "REFLECTION",
        .group = "Listeners",
        .field = &Config::reflection,
        .default_text = "true",
        .help = "Whether tools such as grpcurl may ask the server for its API."},
+
+      {.name = "TLS_CERTIFICATE_FILE",
+       .group = "Security",
+       .field = &Config::tls_certificate_file,
+       .default_text = "",
+       .help =
+           "The server's certificate in PEM, followed by those that signed it: GRPC_LISTEN and "
+           "HTTP_LISTEN then speak TLS (1.2 or 1.3) and nothing else. Looked at each second: a "
+           "changed pair that "
+           "matches is served to new connections, any other is reported and the former one stays. "
+           "Empty: no TLS."},
+      {.name = "TLS_KEY_FILE",
+       .group = "Security",
+       .field = &Config::tls_key_file,
+       .default_text = "",
+       .help = "The private key of TLS_CERTIFICATE_FILE in PEM, without a password."},
+      {.name = "TLS_CLIENT_CA_FILE",
+       .group = "Security",
+       .field = &Config::tls_client_ca_file,
+       .default_text = "",
+       .help = "The authorities, in PEM, that sign the certificates of callers: who shows none of "
+               "theirs is not let in (mTLS). Looked at each second. Empty: callers need none."},
+      {.name = "ALLOW_PLAINTEXT",
+       .group = "Security",
+       .field = &Config::allow_plaintext,
+       .default_text = "",
+       .help = "Listeners that may go without TLS although other machines can reach them. One that "
+               "is not named here must be on loopback or have TLS, or the server does not start. "
+               "METRICS_LISTEN never has TLS."},
+      {.name = "CALLERS_FILE",
+       .group = "Security",
+       .field = &Config::callers_file,
+       .default_text = "",
+       .help = "Who may call which method (docs/operations.md has the form); whoever it does not "
+               "allow is denied, over every listener but METRICS_LISTEN. Looked at each second; a "
+               "file with a fault is reported and the former one stays. Empty: whoever TLS lets in "
+               "may do everything."},
+      {.name = "CALLER_TOKENS_FILE",
+       .group = "Security",
+       .field = &Config::caller_tokens_file,
+       .default_text = "",
+       .help =
+           "With CALLERS_FILE: a caller's name and its bearer token, or `sha256:` and the token's "
+           "SHA-256 in hexadecimal digits, a line. Looked at each second, as CALLERS_FILE."},
 
       {.name = "ITEM_TYPES",
        .group = "Likes",
@@ -427,6 +473,9 @@ std::string Setting::expected() const {
     }
     std::string operator()(LogLevel Config::*) const { return "debug, info, warning or error"; }
     std::string operator()(LogFormat Config::*) const { return "auto, text or json"; }
+    std::string operator()(PlaintextListeners Config::*) const {
+      return "some of grpc, http and metrics with commas between, or nothing";
+    }
     std::string operator()(Durability Config::*) const {
       return "local, replicated, or unsafe for a database that is thrown away";
     }

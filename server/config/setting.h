@@ -24,7 +24,7 @@ using SettingField =
                  ListenAddress Config::*, std::optional<ListenAddress> Config::*,
                  std::optional<ServiceUrl> Config::*, std::vector<ServiceUrl> Config::*,
                  NamedItemTypes Config::*, LogLevel Config::*, LogFormat Config::*,
-                 Durability Config::*>;
+                 Durability Config::*, PlaintextListeners Config::*>;
 
 struct Setting {
   absl::string_view name;  // In the environment and in the file: "GRPC_LISTEN".

@@ -140,6 +140,23 @@ Problem ParseServiceUrls(absl::string_view text, const std::vector<absl::string_
   return std::nullopt;
 }
 
+Problem ParsePlaintextListeners(absl::string_view text, PlaintextListeners& out) {
+  out = {};
+  if (text.empty()) return std::nullopt;
+  for (const absl::string_view name : absl::StrSplit(text, ',')) {
+    if (name == "grpc") {
+      out.grpc = true;
+    } else if (name == "http") {
+      out.http = true;
+    } else if (name == "metrics") {
+      out.metrics = true;
+    } else {
+      return "it names something else";
+    }
+  }
+  return std::nullopt;
+}
+
 template <class Enum>
 struct Word {
   absl::string_view text;
@@ -211,6 +228,9 @@ struct Parser {
   }
   Problem operator()(LogFormat Config::*field) const {
     return ParseWord(text, kLogFormats, config.*field);
+  }
+  Problem operator()(PlaintextListeners Config::*field) const {
+    return ParsePlaintextListeners(text, config.*field);
   }
   Problem operator()(Durability Config::*field) const {
     return ParseWord(text, kDurabilities, config.*field);

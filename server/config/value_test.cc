@@ -235,6 +235,16 @@ TEST_CASE("switches and words take their few values only") {
   CHECK(config.durability == Durability::kUnsafe);
 }
 
+TEST_CASE("listeners that may be plaintext are named one by one") {
+  Config config = DefaultConfig();
+  CHECK(config.allow_plaintext == PlaintextListeners());
+  REQUIRE_FALSE(ParseValue(*FindSetting("ALLOW_PLAINTEXT"), "http,grpc", config));
+  CHECK(config.allow_plaintext == PlaintextListeners{.grpc = true, .http = true});
+  for (const char* text : {"all", "grpc,", ",grpc", "GRPC", "grpc http", "true"}) {
+    CHECK_FALSE(Accepts("ALLOW_PLAINTEXT", text));
+  }
+}
+
 TEST_CASE("a list of URLs is taken apart, and a bad one is named by its place") {
   Config config = DefaultConfig();
   CHECK(config.replica_urls.empty());

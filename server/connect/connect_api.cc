@@ -40,13 +40,14 @@ Task<http::Response> ConnectApi::Run(const char* path, Method<Request, Response>
                                      const http::Request& request) {
   const absl::StatusOr<ConnectMessage> message = ReadConnectMessage(request);
   if (!message.ok()) co_return ConnectRefusal(message.status());
-  rest::HttpCall call(edge_, path, request, kTimeoutHeader);
+  // The path is the method's name after a slash.
+  rest::HttpCall call(edge_, {path, path}, request, kTimeoutHeader);
   absl::Status status = call.admitted();
   Request in;
   Response out;
   if (status.ok()) status = ParseConnectMessage(*message, in);
   if (status.ok()) {
-    const ProtoCall proto_call = {call.limits(), /*is_repeat=*/false};
+    const ProtoCall proto_call = {call.limits(), call.caller(), /*is_repeat=*/false};
     Task<absl::Status> task = (proto_.*method)(proto_call, in, out);
     status = co_await std::move(task);
   }

@@ -174,6 +174,7 @@ http::Response ConnectError(const absl::Status& error) {
   response.content_type = rest::kJsonType;
   response.body = json::serialize(body);
   rest::AddRetryAfter(error, response);
+  rest::AddChallenge(error, response);
   if (IsNotApplied(error)) response.headers.emplace_back("Trailer-Outcome", kOutcomeNotApplied);
   return response;
 }

@@ -10,10 +10,12 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/time/time.h"
+#include "server/http/http.h"
 
 namespace counter::http {
 
@@ -22,8 +24,17 @@ class Session;
 class EventStream {
  public:
   EventStream(boost::asio::io_context& context, absl::Duration period, int streams_max,
-              std::function<std::string()> event)
-      : timer_(context), period_(period), streams_max_(streams_max), event_(std::move(event)) {}
+              std::function<std::string()> event, Refuse refuse)
+      : timer_(context),
+        period_(period),
+        streams_max_(streams_max),
+        event_(std::move(event)),
+        refuse_(std::move(refuse)) {}
+
+  // The answer for who may not join; none for who may.
+  std::optional<Response> RefusalOf(const Request& request) const {
+    return refuse_ == nullptr ? std::nullopt : refuse_(request);
+  }
 
   // False if there are as many as allowed, or it has stopped.
   bool Join(const std::shared_ptr<Session>& session);
@@ -38,6 +49,7 @@ class EventStream {
   const absl::Duration period_;
   const int streams_max_;
   const std::function<std::string()> event_;
+  const Refuse refuse_;
   std::list<std::shared_ptr<Session>> listeners_;
   bool waiting_ = false;
   bool stopped_ = false;

@@ -4,6 +4,7 @@
 #define COUNTER_SERVER_HTTP_HTTP_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,8 @@ struct Request {
   std::string query;   // After it; not decoded.
   Headers headers;
   std::string body;
+  // Of the client's verified certificate: URIs first, then names of DNS. None without TLS.
+  std::vector<std::string> peer_names;
   MonotonicTime arrived;      // When its last byte had come.
   Cancellation cancellation;  // Set when the client has gone, or the server's time to drain is up.
 
@@ -62,6 +65,9 @@ inline Handler Immediately(std::function<Response(const Request&)> answer) {
 // 431, 503. `path` is empty if the request did not come so far. Pure.
 using Refusal =
     std::function<Response(const std::string& path, int status, const std::string& why)>;
+
+// An answer to a request that is not let in; none lets it in. Must not block.
+using Refuse = std::function<std::optional<Response>(const Request&)>;
 
 // Told of every response before it is sent. `route` is "GET /health", as it was added, or "unknown"
 // for a request that no route took: a closed set. Called on the server's thread; must not block.

@@ -20,6 +20,7 @@
 #include "server/http/event_stream.h"
 #include "server/http/router.h"
 #include "server/http/session.h"
+#include "server/http/tls_context.h"
 
 namespace counter::http {
 namespace {
@@ -38,16 +39,17 @@ std::string AddressText(const HttpServer::Options& options) {
 
 class HttpServer::Impl {
  public:
-  explicit Impl(Options options) : options_(std::move(options)) {}
+  explicit Impl(Options options) : options_(std::move(options)), tls_(options_.tls) {}
 
   void AddRoute(const std::string& method, const std::string& path, Handler handler) {
     router_.Add(method, path, std::move(handler));
   }
 
   void AddEventStream(const std::string& path, absl::Duration period, int streams_max,
-                      std::function<std::string()> event) {
+                      std::function<std::string()> event, Refuse refuse) {
     router_.Add("GET", path,
-                event_streams_.emplace_back(context_, period, streams_max, std::move(event)));
+                event_streams_.emplace_back(context_, period, streams_max, std::move(event),
+                                            std::move(refuse)));
   }
 
   std::vector<std::string> RouteNames() const { return router_.Names(); }
@@ -147,10 +149,13 @@ class HttpServer::Impl {
     }
     Error ignored;
     socket.set_option(tcp::no_delay(true), ignored);
-    std::make_shared<Session>(std::move(socket), shared_)->Start();
+    asio::ssl::context* const tls = tls_.is_on() ? tls_.Current() : nullptr;
+    if (tls_.is_on() && tls == nullptr) return;  // Never in plaintext instead.
+    std::make_shared<Session>(std::move(socket), tls, shared_)->Start();
   }
 
   const Options options_;
+  TlsContext tls_;
   Router router_;
   // Above the context: sessions that are destroyed with its queue leave it.
   Sessions sessions_;
@@ -179,8 +184,8 @@ void HttpServer::AddRoute(const std::string& method, const std::string& path, Ha
 }
 
 void HttpServer::AddEventStream(const std::string& path, absl::Duration period, int streams_max,
-                                std::function<std::string()> event) {
-  impl_->AddEventStream(path, period, streams_max, std::move(event));
+                                std::function<std::string()> event, Refuse refuse) {
+  impl_->AddEventStream(path, period, streams_max, std::move(event), std::move(refuse));
 }
 
 std::vector<std::string> HttpServer::RouteNames() const { return impl_->RouteNames(); }

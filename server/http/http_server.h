@@ -9,7 +9,8 @@
 // A client that goes while its request is worked on sets the request's cancellation. As in other
 // servers a client that closes its sending side counts as gone.
 //
-// It is not for the open internet: no TLS, no names of hosts, no login. Threads: the server has one
+// It is not for the open internet: no names of hosts, no login. It speaks TLS where it is given an
+// identity, which may change while it serves. Threads: the server has one
 // thread of its own on which handlers start; they may end on any. The methods are for the owner,
 // connections() for any thread. Ownership: what routes refer to must outlive the server's Stop().
 #ifndef COUNTER_SERVER_HTTP_HTTP_SERVER_H_
@@ -23,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/tls_identity.h"
 #include "server/http/http.h"
 
 namespace counter::http {
@@ -32,6 +34,7 @@ class HttpServer {
   struct Options {
     std::string host = "127.0.0.1";  // A name or an address; IPv6 without brackets.
     int port = 0;                    // 0: the system picks one.
+    TlsSource tls = nullptr;         // Null: plaintext.
     int connections_max = 64;
     size_t header_bytes_max = 8192;
     size_t body_bytes_max = 65536;
@@ -53,9 +56,10 @@ class HttpServer {
   // Serves GET `path` as server-sent events: once a `period`, while anybody listens, `event` is
   // called on the server's thread and what it returns goes to all of them as the data of one event
   // (no line ends in it). Who does not take it in time is closed; of more than `streams_max`
-  // listeners the newest gets 503. Before Start only.
+  // listeners the newest gets 503. Who `refuse` (if there is one) has an answer for gets that and
+  // no events. Before Start only.
   void AddEventStream(const std::string& path, absl::Duration period, int streams_max,
-                      std::function<std::string()> event);
+                      std::function<std::string()> event, Refuse refuse = nullptr);
 
   // The names of all routes, as the observer is told them. After the last one was added.
   std::vector<std::string> RouteNames() const;

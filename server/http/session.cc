@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "server/http/tls_context.h"
 
 namespace counter::http {
 namespace {
@@ -37,11 +38,11 @@ bool HasData(int socket) {
 
 }  // namespace
 
-Session::Session(asio::ip::tcp::socket socket, const Shared& shared)
+Session::Session(asio::ip::tcp::socket socket, asio::ssl::context* tls, const Shared& shared)
     : shared_(shared),
       list_(&shared.sessions.busy_),
       place_(list_->insert(list_->end(), this)),
-      stream_(std::move(socket)),
+      stream_(std::move(socket), tls),
       // Room for what a pipelining client sends ahead of the body that is being read.
       buffer_(shared.options.header_bytes_max + shared.options.body_bytes_max) {
   shared.sessions.size_.fetch_add(1, std::memory_order_relaxed);
@@ -63,6 +64,17 @@ void Session::Close() {
   closed_ = true;
   if (answering_) request_.cancellation.Cancel();
   stream_.close();
+}
+
+void Session::Handshake() {
+  // As one who has not asked yet: it makes room for others, and no drain waits for it.
+  MoveTo(shared_.sessions.idle_);
+  stream_.expires_after(absl::ToChronoNanoseconds(shared_.options.request_timeout));
+  stream_.Handshake([self = shared_from_this()](Error error) {
+    if (error) return;
+    self->peer_names_ = PeerNamesOf(self->stream_.tls());
+    self->WaitForRequest();
+  });
 }
 
 void Session::WaitForRequest() {
@@ -116,6 +128,7 @@ void Session::Answer() {
   is_head_ = message.method() == beast_http::verb::head;
   keep_open_ = message.keep_alive();
   request_ = ToRequest(message);
+  request_.peer_names = peer_names_;
   route_ = shared_.router.Find(request_);
   if (route_ == nullptr) {
     return shared_.router.AllowedMethods(request_.path).empty()
@@ -148,7 +161,8 @@ void Session::OnAnswered(Response response) {
   Write(std::move(response), is_head_, keep_open_ && !shared_.sessions.draining());
 }
 
-// Learns of a client that goes while it should wait for its answer.
+// Learns of a client that goes while it should wait for its answer. Over TLS one that says goodbye
+// first looks like one that sends its next request: it is not seen to go.
 void Session::WatchClient() {
   watching_ = true;
   stream_.socket().async_wait(asio::ip::tcp::socket::wait_read,
@@ -196,6 +210,10 @@ void Session::OnWritten(Error error, bool keep_open) {
 }
 
 void Session::BeginEvents(EventStream& events) {
+  if (std::optional<Response> refusal = events.RefusalOf(request_); refusal.has_value()) {
+    Observe(refusal->status);
+    return Write(*std::move(refusal), is_head_, keep_open_ && !shared_.sessions.draining());
+  }
   if (shared_.sessions.draining() || !events.Join(shared_from_this())) {
     return Refuse(503, "As many clients as allowed listen to these events.");
   }
@@ -222,6 +240,10 @@ void Session::SendRaw(std::string bytes) {
 
 void Session::CloseGently() {
   MoveTo(shared_.sessions.idle_);
+  if (stream_.is_tls()) {
+    stream_.expires_after(std::chrono::seconds(1));
+    return stream_.SayGoodbye([self = shared_from_this()](Error) {});
+  }
   Error ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   stream_.expires_after(std::chrono::seconds(1));

@@ -10,7 +10,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
@@ -18,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/task.h"
 #include "server/http/event_stream.h"
@@ -25,6 +25,7 @@
 #include "server/http/message.h"
 #include "server/http/router.h"
 #include "server/http/sessions.h"
+#include "server/http/stream.h"
 
 namespace counter::http {
 
@@ -38,10 +39,12 @@ class Session final : public std::enable_shared_from_this<Session> {
     boost::asio::io_context& context;
   };
 
-  Session(boost::asio::ip::tcp::socket socket, const Shared& shared);
+  // A null context is plaintext; the connection borrows nothing of it.
+  Session(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context* tls,
+          const Shared& shared);
   ~Session();
 
-  void Start() { WaitForRequest(); }
+  void Start() { stream_.is_tls() ? Handshake() : WaitForRequest(); }
   // Ends it soon: its pending operation fails, its request is cancelled.
   void Close();
   // Sends an event to a session that takes them; one that has not taken the former misses this.
@@ -51,6 +54,7 @@ class Session final : public std::enable_shared_from_this<Session> {
  private:
   using Error = boost::beast::error_code;
 
+  void Handshake();
   void WaitForRequest();
   void ReadRequest();
   void OnRequest(Error error);
@@ -73,7 +77,8 @@ class Session final : public std::enable_shared_from_this<Session> {
   std::list<Session*>* list_;
   std::list<Session*>::iterator place_;
 
-  boost::beast::tcp_stream stream_;
+  Stream stream_;
+  std::vector<std::string> peer_names_;  // Of the client's certificate.
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::optional<ResponseMessage> response_;

@@ -176,7 +176,7 @@ class Metrics {
   static constexpr char kContentType[] = "text/plain; version=0.0.4; charset=utf-8";
 
  private:
-  static constexpr int kReasons = 12;
+  static constexpr int kReasons = 15;
   static int Index(ErrorReason reason) { return static_cast<int>(reason); }
 
   std::vector<prometheus::MetricFamily> Collect() const;

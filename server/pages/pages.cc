@@ -50,7 +50,8 @@ void AddPages(http::HttpServer& server, const PagesOptions& options) {
   constexpr char kKept[] = "max-age=3600";
   AddFile(server, "/", kHtml, kLiveHtml, kFresh);
   AddFile(server, "/live.js", kScript, kLiveScript, kFresh);
-  server.AddEventStream("/live", absl::Seconds(1), kLiveStreamsMax, options.live);
+  server.AddEventStream("/live", absl::Seconds(1), kLiveStreamsMax, options.live,
+                        options.refuse_live);
   AddFile(server, "/openapi.json", "application/json", kOpenApiJson, kFresh);
 
   std::optional<std::string> script = ReadFile(options.swagger_ui_dir + "/swagger-ui-bundle.js");

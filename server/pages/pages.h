@@ -20,6 +20,8 @@ struct PagesOptions {
   std::string swagger_ui_dir;
   // The next line of JSON for the live page (LiveStats).
   std::function<std::string()> live;
+  // The answer for who may not see it; null: everybody may.
+  http::Refuse refuse_live = nullptr;
 };
 
 // People who may look at the live page at once.

@@ -105,6 +105,11 @@ int HttpStatusOf(const absl::Status& error) {
     case ErrorReason::kLikersNotIndexed:
     case ErrorReason::kResumeOutOfRange:
       return 400;
+    case ErrorReason::kUnauthenticated:
+      return 401;
+    case ErrorReason::kCallerNotAllowed:
+    case ErrorReason::kUserNotAllowed:
+      return 403;
     case ErrorReason::kRateLimited:
       return 429;
     case ErrorReason::kOverloaded:
@@ -131,6 +136,11 @@ void AddRetryAfter(const absl::Status& error, http::Response& response) {
   response.headers.emplace_back("Retry-After", absl::StrCat(std::max<int64_t>(seconds, 1)));
 }
 
+void AddChallenge(const absl::Status& error, http::Response& response) {
+  if (ReasonOf(error) != ErrorReason::kUnauthenticated) return;
+  response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"counter\"");
+}
+
 std::string ErrorBody(const absl::Status& error) {
   const bool is_ours = ReasonOf(error) != ErrorReason::kInternal;
   return Body(
@@ -143,6 +153,7 @@ std::string ErrorBody(const absl::Status& error) {
 http::Response ErrorResponse(const absl::Status& error) {
   http::Response response = JsonResponse(HttpStatusOf(error), ErrorBody(error));
   AddRetryAfter(error, response);
+  AddChallenge(error, response);
   return response;
 }
 

@@ -32,6 +32,9 @@ http::Response RefusalResponse(int status, const std::string& why);
 // Adds `Retry-After`, in whole seconds, if the error says when to try again.
 void AddRetryAfter(const absl::Status& error, http::Response& response);
 
+// Adds `WWW-Authenticate` if the caller should say who it is.
+void AddChallenge(const absl::Status& error, http::Response& response);
+
 // OVERLOADED is the server's state and so 503; RATE_LIMITED is the caller's and so 429.
 int HttpStatusOf(const absl::Status& error);
 

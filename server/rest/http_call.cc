@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
@@ -22,15 +24,28 @@ bool IsDigits(absl::string_view text) {
 
 }  // namespace
 
-HttpCall::HttpCall(const Edge& edge, absl::string_view name, const http::Request& request,
+HttpCall::HttpCall(const Edge& edge, const HttpMethod& method, const http::Request& request,
                    absl::string_view timeout_header)
     : edge_(edge),
-      name_(name),
+      name_(method.name),
       arrived_(request.arrived),
       request_id_(RequestIdOf(HeaderOf(request, kRequestIdKey))),
       trace_id_(TraceIdOf(HeaderOf(request, kTraceparentKey))) {
-  admitted_ = SetLimits(request, timeout_header);
-  if (admitted_.ok()) admitted_ = edge_.admission.Enter(limits_);
+  admitted_ = Enter(method.method, request, timeout_header);
+}
+
+absl::Status HttpCall::Enter(absl::string_view method, const http::Request& request,
+                             absl::string_view timeout_header) {
+  const Credentials credentials = {HeaderOf(request, "authorization"),
+                                   [&request] { return request.peer_names; }};
+  absl::StatusOr<CallerRef> caller = edge_.callers.Admit(method, credentials);
+  if (!caller.ok()) {
+    edge_.admission.CountRefused(ReasonOf(caller.status()));
+    return caller.status();
+  }
+  caller_ = *std::move(caller);
+  if (absl::Status set = SetLimits(request, timeout_header); !set.ok()) return set;
+  return edge_.admission.Enter(limits_, *caller_);
 }
 
 absl::Status HttpCall::SetLimits(const http::Request& request, absl::string_view timeout_header) {
@@ -52,9 +67,9 @@ absl::Status HttpCall::SetLimits(const http::Request& request, absl::string_view
 
 void HttpCall::Finish(http::Response& response, const absl::Status& status) {
   response.headers.emplace_back("X-Request-Id", request_id_);
-  LogEndedCall({name_, request_id_, trace_id_, status.code(), status.message(),
+  LogEndedCall({name_, request_id_, trace_id_, caller_->name, status.code(), status.message(),
                 Between(arrived_, edge_.clock.MonotonicNow())});
-  if (admitted_.ok()) edge_.admission.Leave();
+  if (admitted_.ok()) edge_.admission.Leave(*caller_);
 }
 
 }  // namespace counter::rest

@@ -1,7 +1,9 @@
-// HttpCall: one call of the API that came over HTTP, from admission to its answer: its id, its
-// deadline, its place among the calls in flight, its line in the log. REST and Connect share it.
+// HttpCall: one call of the API that came over HTTP, from admission to its answer: its caller, its
+// id, its deadline, its place among the calls in flight, its line in the log. REST and Connect
+// share it.
 //
-//   HttpCall call(edge, "POST /v1/like", request, kTimeoutHeader);
+//   HttpCall call(edge, {"POST /v1/like", "counter.v1.CounterService/Like"}, request,
+//                 kTimeoutHeader);
 //   if (!call.admitted().ok()) ...            // answer with that error
 //   ... work within call.limits() ...
 //   call.Finish(response, status);            // exactly once, as the last thing
@@ -18,15 +20,23 @@
 #include "base/call_limits.h"
 #include "base/clock.h"
 #include "server/admission.h"
+#include "server/callers/callers.h"
 #include "server/http/http.h"
 
 namespace counter::rest {
 
 // What every call of the server shares.
 struct Edge {
+  const Callers& callers;
   Admission& admission;
   const Clock& clock;
   absl::Duration default_deadline;
+};
+
+// What a call is called: in the log, and where callers are allowed methods.
+struct HttpMethod {
+  absl::string_view name;    // "POST /v1/like".
+  absl::string_view method;  // "counter.v1.CounterService/Like".
 };
 
 class HttpCall {
@@ -35,20 +45,23 @@ class HttpCall {
   static constexpr int64_t kTimeoutMsMax = 9'999'999'999;
 
   // `timeout_header` holds the milliseconds that the caller gives the call.
-  HttpCall(const Edge& edge, absl::string_view name, const http::Request& request,
+  HttpCall(const Edge& edge, const HttpMethod& method, const http::Request& request,
            absl::string_view timeout_header);
   HttpCall(const HttpCall&) = delete;
   HttpCall& operator=(const HttpCall&) = delete;
 
   // OK, or why the call was refused: kInvalidRequest for a header that makes no sense, or as
-  // Admission says.
+  // Callers and Admission say.
   const absl::Status& admitted() const { return admitted_; }
   const CallLimits& limits() const { return limits_; }
+  const Caller& caller() const { return *caller_; }
 
   // Adds the call's headers to the response; the call is in flight no more.
   void Finish(http::Response& response, const absl::Status& status);
 
  private:
+  absl::Status Enter(absl::string_view method, const http::Request& request,
+                     absl::string_view timeout_header);
   absl::Status SetLimits(const http::Request& request, absl::string_view timeout_header);
 
   const Edge edge_;
@@ -57,6 +70,7 @@ class HttpCall {
   const std::string request_id_;
   const std::string trace_id_;
   CallLimits limits_;
+  CallerRef caller_ = UnknownCaller();
   absl::Status admitted_;
 };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/error.h"
+#include "server/callers/callers.h"
 #include "server/request_check.h"
 #include "server/rest/error_body.h"
 
@@ -107,40 +108,48 @@ std::vector<ItemRef> ItemsOf(const std::string& type, const std::vector<int64_t>
 }  // namespace
 
 void RestApi::Register(http::HttpServer& server) {
-  const auto add = [&](const char* method, const char* path, const char* name, Method handler) {
-    server.AddRoute(method, path, [this, name, handler](const http::Request& request) {
-      return Run(name, handler, request);
+  const auto add = [&](const char* method, const char* path, HttpMethod called, Method handler) {
+    server.AddRoute(method, path, [this, called, handler](const http::Request& request) {
+      return Run(called, handler, request);
     });
   };
-  add("POST", "/v1/like", kLikeRoute, &RestApi::Like);
-  add("DELETE", "/v1/like", "DELETE /v1/like", &RestApi::Unlike);
-  add("POST", "/v1/unlike", "POST /v1/unlike", &RestApi::Unlike);
-  add("POST", "/v1/write_likes", kWriteLikesRoute, &RestApi::WriteLikes);
-  add("GET", "/v1/count", "GET /v1/count", &RestApi::Count);
-  add("POST", "/v1/counts", "POST /v1/counts", &RestApi::Counts);
-  add("GET", "/v1/counts", "GET /v1/counts", &RestApi::Counts);
-  add("POST", "/v1/has_liked", "POST /v1/has_liked", &RestApi::HasLiked);
-  add("GET", "/v1/has_liked", "GET /v1/has_liked", &RestApi::HasLiked);
-  add("GET", "/v1/likes", "GET /v1/likes", &RestApi::Likes);
-  add("GET", "/v1/likers", "GET /v1/likers", &RestApi::Likers);
+  add("POST", "/v1/like", {kLikeRoute, "counter.v1.CounterService/Like"}, &RestApi::Like);
+  add("DELETE", "/v1/like", {"DELETE /v1/like", "counter.v1.CounterService/Unlike"},
+      &RestApi::Unlike);
+  add("POST", "/v1/unlike", {"POST /v1/unlike", "counter.v1.CounterService/Unlike"},
+      &RestApi::Unlike);
+  add("POST", "/v1/write_likes", {kWriteLikesRoute, "counter.v1.CounterService/WriteLikes"},
+      &RestApi::WriteLikes);
+  add("GET", "/v1/count", {"GET /v1/count", "counter.v1.CounterService/GetCount"}, &RestApi::Count);
+  add("POST", "/v1/counts", {"POST /v1/counts", "counter.v1.CounterService/BatchGetCounts"},
+      &RestApi::Counts);
+  add("GET", "/v1/counts", {"GET /v1/counts", "counter.v1.CounterService/BatchGetCounts"},
+      &RestApi::Counts);
+  add("POST", "/v1/has_liked", {"POST /v1/has_liked", "counter.v1.CounterService/HasLiked"},
+      &RestApi::HasLiked);
+  add("GET", "/v1/has_liked", {"GET /v1/has_liked", "counter.v1.CounterService/HasLiked"},
+      &RestApi::HasLiked);
+  add("GET", "/v1/likes", {"GET /v1/likes", "counter.v1.CounterService/ListLikes"},
+      &RestApi::Likes);
+  add("GET", "/v1/likers", {"GET /v1/likers", "counter.v1.CounterService/ListLikers"},
+      &RestApi::Likers);
 }
 
-Task<http::Response> RestApi::Run(const char* name, Method method, const http::Request& request) {
+Task<http::Response> RestApi::Run(HttpMethod called, Method method, const http::Request& request) {
   if (request.method != "GET" && !IsJson(request)) {
     co_return RefusalResponse(415, "The body must be JSON, with Content-Type: application/json.");
   }
-  HttpCall call(edge_, name, request, kTimeoutHeader);
+  HttpCall call(edge_, called, request, kTimeoutHeader);
   absl::Status status = call.admitted();
   http::Response response;
   if (status.ok()) {
-    Task<Body> task = (this->*method)(request, call.limits());
+    Task<Body> task = (this->*method)(request, call);
     Body body = co_await std::move(task);
     status = body.status();
     if (status.ok()) response = Ok(*std::move(body));
   }
   if (!status.ok()) response = ErrorResponse(status);
-  const absl::string_view route = name;
-  if (route == kLikeRoute || route == kWriteLikesRoute) AddRateLimit(status, response);
+  if (called.name == kLikeRoute || called.name == kWriteLikesRoute) AddRateLimit(status, response);
   call.Finish(response, status);
   co_return response;
 }
@@ -179,25 +188,29 @@ absl::Status RestApi::Verdict(std::vector<FieldViolation> violations, const Requ
   return error;
 }
 
-Task<RestApi::Body> RestApi::Like(const http::Request& request, const CallLimits& limits) {
+Task<RestApi::Body> RestApi::Like(const http::Request& request, const HttpCall& call) {
   RequestFields fields = FieldsOf(request);
   const int64_t user_id = fields.Id("user_id");
   const ItemRef item = {fields.ItemType("item_type"), fields.Id("item_id")};
   const absl::Status checked = Check(fields.violations(), {{"", item.type}});
   if (!checked.ok()) co_return checked;
-  Task<absl::StatusOr<WriteAnswer>> like = service_.Like(user_id, item, limits);
+  const absl::Status allowed = CheckUser(call.caller(), user_id);
+  if (!allowed.ok()) co_return allowed;
+  Task<absl::StatusOr<WriteAnswer>> like = service_.Like(user_id, item, call.limits());
   const absl::StatusOr<WriteAnswer> answer = co_await std::move(like);
   if (!answer.ok()) co_return answer.status();
   co_return LikedAnswerBody(*answer);
 }
 
-Task<RestApi::Body> RestApi::Unlike(const http::Request& request, const CallLimits& limits) {
+Task<RestApi::Body> RestApi::Unlike(const http::Request& request, const HttpCall& call) {
   RequestFields fields = FieldsOf(request);
   const int64_t user_id = fields.Id("user_id");
   const ItemRef item = {fields.ItemType("item_type"), fields.Id("item_id")};
   const absl::Status checked = Check(fields.violations(), {{"", item.type}});
   if (!checked.ok()) co_return checked;
-  Task<absl::StatusOr<WriteAnswer>> unlike = service_.Unlike(user_id, item, limits);
+  const absl::Status allowed = CheckUser(call.caller(), user_id);
+  if (!allowed.ok()) co_return allowed;
+  Task<absl::StatusOr<WriteAnswer>> unlike = service_.Unlike(user_id, item, call.limits());
   const absl::StatusOr<WriteAnswer> answer = co_await std::move(unlike);
   if (!answer.ok()) co_return answer.status();
   co_return UnlikedAnswerBody(*answer);
@@ -205,7 +218,7 @@ Task<RestApi::Body> RestApi::Unlike(const http::Request& request, const CallLimi
 
 // A mutation that is wrong is refused alone, and here, where its fields have the names of REST; the
 // service sees the others in their order.
-Task<RestApi::Body> RestApi::WriteLikes(const http::Request& request, const CallLimits& limits) {
+Task<RestApi::Body> RestApi::WriteLikes(const http::Request& request, const HttpCall& call) {
   RequestFields fields = FieldsOf(request);
   const std::vector<MutationFields> mutations = fields.Mutations("mutations");
   const absl::Status checked = Check(fields.violations(), {});
@@ -215,10 +228,12 @@ Task<RestApi::Body> RestApi::WriteLikes(const http::Request& request, const Call
   refused.reserve(mutations.size());
   for (const MutationFields& mutation : mutations) {
     const std::string field = absl::StrCat("mutations[", refused.size(), "]");
-    refused.push_back(Check(mutation.violations, {{field, mutation.mutation.item.type}}));
+    absl::Status verdict = Check(mutation.violations, {{field, mutation.mutation.item.type}});
+    if (verdict.ok()) verdict = CheckUser(call.caller(), mutation.mutation.user_id);
+    refused.push_back(std::move(verdict));
     if (refused.back().ok()) good.push_back(mutation.mutation);
   }
-  Task<WriteAnswers> write = service_.WriteLikes(good, limits);
+  Task<WriteAnswers> write = service_.WriteLikes(good, call.limits());
   const WriteAnswers answers = co_await std::move(write);
   if (!answers.ok()) co_return answers.status();
   std::string body = "{\"results\":[";
@@ -234,7 +249,7 @@ Task<RestApi::Body> RestApi::WriteLikes(const http::Request& request, const Call
   co_return absl::StrCat(body, "]}");
 }
 
-Task<RestApi::Body> RestApi::Count(const http::Request& request, const CallLimits& limits) {
+Task<RestApi::Body> RestApi::Count(const http::Request& request, const HttpCall& call) {
   RequestFields fields = FieldsOf(request);
   const ItemRef item = {fields.ItemType("item_type"), fields.Id("item_id")};
   const absl::Status checked = Check(fields.violations(), {{"", item.type}});
@@ -242,7 +257,8 @@ Task<RestApi::Body> RestApi::Count(const http::Request& request, const CallLimit
   CountsRequest read;
   read.single = true;
   read.items = {item};
-  Task<absl::StatusOr<std::vector<CountAnswer>>> counts = service_.Counts(std::move(read), limits);
+  Task<absl::StatusOr<std::vector<CountAnswer>>> counts =
+      service_.Counts(std::move(read), call.limits());
   const absl::StatusOr<std::vector<CountAnswer>> answers = co_await std::move(counts);
   if (!answers.ok()) co_return answers.status();
   const CountAnswer& answer = answers->front();
@@ -252,7 +268,7 @@ Task<RestApi::Body> RestApi::Count(const http::Request& request, const CallLimit
                          ",\"as_of\":\"", TimeText(answer.as_of), "\"}");
 }
 
-Task<RestApi::Body> RestApi::Counts(const http::Request& request, const CallLimits& limits) {
+Task<RestApi::Body> RestApi::Counts(const http::Request& request, const HttpCall& call) {
   RequestFields fields = FieldsOf(request);
   std::vector<ItemRef> items;
   std::vector<NamedType> types;
@@ -269,13 +285,14 @@ Task<RestApi::Body> RestApi::Counts(const http::Request& request, const CallLimi
   if (!checked.ok()) co_return checked;
   CountsRequest read;
   read.items = items;
-  Task<absl::StatusOr<std::vector<CountAnswer>>> counts = service_.Counts(std::move(read), limits);
+  Task<absl::StatusOr<std::vector<CountAnswer>>> counts =
+      service_.Counts(std::move(read), call.limits());
   const absl::StatusOr<std::vector<CountAnswer>> answers = co_await std::move(counts);
   if (!answers.ok()) co_return answers.status();
   co_return CountsBody(items, *answers, Between(request.arrived, edge_.clock.MonotonicNow()));
 }
 
-Task<RestApi::Body> RestApi::HasLiked(const http::Request& request, const CallLimits& limits) {
+Task<RestApi::Body> RestApi::HasLiked(const http::Request& request, const HttpCall& call) {
   RequestFields fields = FieldsOf(request);
   LikedRequest read;
   read.user_id = fields.Id("user_id");
@@ -283,14 +300,16 @@ Task<RestApi::Body> RestApi::HasLiked(const http::Request& request, const CallLi
   read.items = ItemsOf(type, fields.Ids("item_ids"));
   const absl::Status checked = Check(fields.violations(), {{"", type}});
   if (!checked.ok()) co_return checked;
+  const absl::Status allowed = CheckUser(call.caller(), read.user_id);
+  if (!allowed.ok()) co_return allowed;
   const std::vector<ItemRef> items = read.items;
-  Task<absl::StatusOr<LikedAnswer>> has_liked = service_.HasLiked(std::move(read), limits);
+  Task<absl::StatusOr<LikedAnswer>> has_liked = service_.HasLiked(std::move(read), call.limits());
   const absl::StatusOr<LikedAnswer> answer = co_await std::move(has_liked);
   if (!answer.ok()) co_return answer.status();
   co_return LikedBody(items, answer->liked);
 }
 
-Task<RestApi::Body> RestApi::Likes(const http::Request& request, const CallLimits& limits) {
+Task<RestApi::Body> RestApi::Likes(const http::Request& request, const HttpCall& call) {
   RequestFields fields = FieldsOf(request);
   LikesListRequest read;
   read.user_id = fields.Id("user_id");
@@ -302,7 +321,9 @@ Task<RestApi::Body> RestApi::Likes(const http::Request& request, const CallLimit
   check.PageSizeAt("page_size", read.page_size);
   const absl::Status checked = Verdict(fields.violations(), check);
   if (!checked.ok()) co_return checked;
-  Task<absl::StatusOr<LikesAnswer>> list = service_.ListLikes(std::move(read), limits);
+  const absl::Status allowed = CheckUser(call.caller(), read.user_id);
+  if (!allowed.ok()) co_return allowed;
+  Task<absl::StatusOr<LikesAnswer>> list = service_.ListLikes(std::move(read), call.limits());
   const absl::StatusOr<LikesAnswer> answer = co_await std::move(list);
   if (!answer.ok()) co_return answer.status();
   std::string body = "{\"likes\":[";
@@ -314,7 +335,7 @@ Task<RestApi::Body> RestApi::Likes(const http::Request& request, const CallLimit
   co_return absl::StrCat(body, "],\"next_page_token\":\"", answer->next_page_token, "\"}");
 }
 
-Task<RestApi::Body> RestApi::Likers(const http::Request& request, const CallLimits& limits) {
+Task<RestApi::Body> RestApi::Likers(const http::Request& request, const HttpCall& call) {
   RequestFields fields = FieldsOf(request);
   LikersListRequest read;
   read.item = {fields.ItemType("item_type"), fields.Id("item_id")};
@@ -325,7 +346,9 @@ Task<RestApi::Body> RestApi::Likers(const http::Request& request, const CallLimi
   check.PageSizeAt("page_size", read.page_size);
   const absl::Status checked = Verdict(fields.violations(), check);
   if (!checked.ok()) co_return checked;
-  Task<absl::StatusOr<LikersAnswer>> list = service_.ListLikers(std::move(read), limits);
+  const absl::Status allowed = CheckAllUsers(call.caller());
+  if (!allowed.ok()) co_return allowed;
+  Task<absl::StatusOr<LikersAnswer>> list = service_.ListLikers(std::move(read), call.limits());
   const absl::StatusOr<LikersAnswer> answer = co_await std::move(list);
   if (!answer.ok()) co_return answer.status();
   std::string body = "{\"likers\":[";

@@ -31,7 +31,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/call_limits.h"
 #include "base/task.h"
 #include "server/counter_service.h"
 #include "server/http/http_server.h"
@@ -62,18 +61,18 @@ class RestApi {
  private:
   using Body = absl::StatusOr<std::string>;
   // Answers with the body of a 200, or why not.
-  using Method = Task<Body> (RestApi::*)(const http::Request&, const CallLimits&);
+  using Method = Task<Body> (RestApi::*)(const http::Request&, const HttpCall&);
 
-  Task<http::Response> Run(const char* name, Method method, const http::Request& request);
+  Task<http::Response> Run(HttpMethod called, Method method, const http::Request& request);
 
-  Task<Body> Like(const http::Request& request, const CallLimits& limits);
-  Task<Body> Unlike(const http::Request& request, const CallLimits& limits);
-  Task<Body> WriteLikes(const http::Request& request, const CallLimits& limits);
-  Task<Body> Count(const http::Request& request, const CallLimits& limits);
-  Task<Body> Counts(const http::Request& request, const CallLimits& limits);
-  Task<Body> HasLiked(const http::Request& request, const CallLimits& limits);
-  Task<Body> Likes(const http::Request& request, const CallLimits& limits);
-  Task<Body> Likers(const http::Request& request, const CallLimits& limits);
+  Task<Body> Like(const http::Request& request, const HttpCall& call);
+  Task<Body> Unlike(const http::Request& request, const HttpCall& call);
+  Task<Body> WriteLikes(const http::Request& request, const HttpCall& call);
+  Task<Body> Count(const http::Request& request, const HttpCall& call);
+  Task<Body> Counts(const http::Request& request, const HttpCall& call);
+  Task<Body> HasLiked(const http::Request& request, const HttpCall& call);
+  Task<Body> Likes(const http::Request& request, const HttpCall& call);
+  Task<Body> Likers(const http::Request& request, const HttpCall& call);
 
   // OK, or everything that is wrong with a request whose item types are `types`, each with the name
   // of its field.

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 
 #include <grpc/grpc.h>
+#include <grpc/grpc_security_constants.h>
 #include <grpc/slice.h>
 #include <grpc/support/time.h>
 
@@ -27,6 +28,18 @@ std::optional<std::string> Call::Metadata(absl::string_view key) const {
   const auto found = metadata.find(grpc::string_ref(key.data(), key.size()));
   if (found == metadata.end()) return std::nullopt;
   return std::string(found->second.data(), found->second.size());
+}
+
+std::vector<std::string> Call::PeerNames() const {
+  std::vector<std::string> names;
+  const std::shared_ptr<const grpc::AuthContext> peer = context_.auth_context();
+  if (peer == nullptr || !peer->IsPeerAuthenticated()) return names;
+  for (const char* property : {GRPC_PEER_URI_PROPERTY_NAME, GRPC_PEER_DNS_PROPERTY_NAME}) {
+    for (const grpc::string_ref& value : peer->FindPropertyValues(property)) {
+      names.emplace_back(value.data(), value.size());
+    }
+  }
+  return names;
 }
 
 bool Call::AddInitialMetadata(const std::string& key, const std::string& value) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
@@ -52,6 +53,10 @@ class Call {
   // Initial metadata requires that nothing was sent yet on this call.
   bool AddInitialMetadata(const std::string& key, const std::string& value);
   bool AddTrailingMetadata(const std::string& key, const std::string& value);
+
+  // The names in the certificate that the caller has shown and that was verified: URIs first, then
+  // those of DNS. None without TLS, or where callers are not asked for certificates.
+  std::vector<std::string> PeerNames() const;
 
   // "ipv4:127.0.0.1:41234".
   std::string peer() const { return context_.peer(); }

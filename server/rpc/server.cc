@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "server/rpc/tls_credentials.h"
 
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/resource_quota.h>
@@ -50,6 +51,8 @@ void Configure(grpc::ServerBuilder& builder, const Server::Options& options) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              Milliseconds(options.client_ping_interval_min));
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             Milliseconds(options.handshake_timeout));
   if (options.memory_bytes_max > 0) {
     grpc::ResourceQuota quota("server");
     quota.Resize(static_cast<size_t>(options.memory_bytes_max));
@@ -116,7 +119,9 @@ absl::Status Server::Start() {
   grpc::ServerBuilder builder;
   Configure(builder, options_);
   int bound_port = 0;
-  builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &bound_port);
+  credentials_ = options_.tls == nullptr ? grpc::InsecureServerCredentials()
+                                         : internal::MakeTlsCredentials(options_.tls);
+  builder.AddListeningPort(options_.listen, credentials_, &bound_port);
   for (grpc::Service* service : services_) builder.RegisterService(service);
   const internal::CallTerms terms{options_.default_deadline, options_.gate};
   for (int i = 0; i < options_.queues; ++i) {

@@ -29,6 +29,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/tls_identity.h"
 #include "server/rpc/call.h"
 #include "server/rpc/call_gate.h"
 #include "server/rpc/method.h"
@@ -36,6 +37,7 @@
 #include "server/rpc/stream.h"
 
 #include <grpcpp/impl/service_type.h>
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 
 namespace counter::rpc {
@@ -60,6 +62,9 @@ class Server {
     int streams_max = 1024;
     // What gRPC may hold in its buffers for all connections; 0 sets no bound.
     int64_t memory_bytes_max = 0;
+    // Asked for the identity at each connection. Null: plaintext. What is connected stays when it
+    // changes; whether callers must show certificates is fixed at Start().
+    TlsSource tls = nullptr;
     // For calls that come without a deadline.
     absl::Duration default_deadline = absl::Seconds(5);
     // An idle connection is pinged this often, and closed when no answer comes.
@@ -68,6 +73,8 @@ class Server {
     // Clients may ping this often, with or without calls; gRPC's own clients go down to 10 s. Who
     // pings more often is disconnected (ENHANCE_YOUR_CALM).
     absl::Duration client_ping_interval_min = absl::Seconds(5);
+    // From a connection's first byte to the end of its handshakes, HTTP/2's included.
+    absl::Duration handshake_timeout = absl::Seconds(10);
     // Not owned; null admits everything.
     CallGate* gate = nullptr;
   };
@@ -156,6 +163,8 @@ class Server {
   std::vector<grpc::Service*> services_;
   std::vector<std::function<void()>> drain_hooks_;
   std::vector<std::unique_ptr<internal::Queue>> queues_;
+  // gRPC asks it for certificates for as long as the server takes connections.
+  std::shared_ptr<grpc::ServerCredentials> credentials_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
   bool drained_ = false;

@@ -43,12 +43,23 @@ def start(folder, name, command, environment):
     return process
 
 
-def start_server(folder, name, command):
+def secured(folder):
+    """Settings of a server with a certificate and a table of callers."""
+    key, certificate, callers = (os.path.join(folder, name) for name in ("tls.key", "tls.pem", "callers"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                    "30", "-subj", "/CN=counter", "-keyout", key, "-out", certificate], check=True,
+                   stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS_MAX)
+    with open(callers, "w") as file:
+        file.write("caller feed\nallow counter.v1.CounterService/* feed\n")
+    return {"TLS_CERTIFICATE_FILE": certificate, "TLS_KEY_FILE": key, "CALLERS_FILE": callers}
+
+
+def start_server(folder, name, command, settings={}):
     """A counterd on free ports, by that command; what its ready file says."""
     ready = os.path.join(folder, name + ".ready")
     process = start(folder, name, command, {
         "READY_FILE": ready, "GRPC_LISTEN": "127.0.0.1:0", "HTTP_LISTEN": "127.0.0.1:0",
-        "METRICS_LISTEN": "127.0.0.1:0", "DATA_DIR": os.path.join(folder, name)})
+        "METRICS_LISTEN": "127.0.0.1:0", "DATA_DIR": os.path.join(folder, name), **settings})
     wait_for(name, lambda: os.path.exists(ready) or process.poll() is not None)
     if process.poll() is not None:
         with open(os.path.join(folder, name + ".log"), errors="replace") as log:
@@ -192,8 +203,9 @@ def selectors_of(expression):
 def run(folder, counterd, counterctl, deploy):
     full = start_server(folder, "full", [os.path.join(deploy, "full_stack"), os.path.join(folder, "full"), counterd])
     embedded = start_server(folder, "embedded", [counterd])
-    prometheus = Prometheus(start_prometheus(folder, deploy, [full, embedded]))
-    wait_for("the first scrapes", lambda: len(prometheus.get("query", query="up == 1")["result"]) == 2)
+    guarded = start_server(folder, "guarded", [counterd], secured(folder))
+    prometheus = Prometheus(start_prometheus(folder, deploy, [full, embedded, guarded]))
+    wait_for("the first scrapes", lambda: len(prometheus.get("query", query="up == 1")["result"]) == 3)
     # The rates of the rules are of what happens after a first scrape.
     for server in (full, embedded):
         make_calls(counterctl, server)

@@ -29,21 +29,24 @@ void AppendBigEndian(std::string& out, uint32_t value, int bytes) {
 }
 
 std::string Frame(FrameType type, uint8_t flags, uint32_t stream, absl::string_view payload) {
-  std::string frame;
-  AppendBigEndian(frame, static_cast<uint32_t>(payload.size()), 3);
-  frame.push_back(static_cast<char>(type));
-  frame.push_back(static_cast<char>(flags));
-  AppendBigEndian(frame, stream, 4);
-  return absl::StrCat(frame, payload);
+  return Http2Frame(type, flags, stream, payload);
 }
 
-// HPACK's simplest form: a literal, not indexed, with a new name, not compressed.
+// A length of HPACK, with a prefix of seven bits.
+void AppendLength(std::string& out, size_t length) {
+  constexpr size_t kPrefixMax = 127;
+  if (length < kPrefixMax) {
+    out.push_back(static_cast<char>(length));
+    return;
+  }
+  out.push_back(static_cast<char>(kPrefixMax));
+  for (length -= kPrefixMax; length >= 128; length /= 128)
+    out.push_back(static_cast<char>(length % 128 + 128));
+  out.push_back(static_cast<char>(length));
+}
+
 void AppendHeader(std::string& out, absl::string_view name, absl::string_view value) {
-  out.push_back('\0');
-  out.push_back(static_cast<char>(name.size()));
-  absl::StrAppend(&out, name);
-  out.push_back(static_cast<char>(value.size()));
-  absl::StrAppend(&out, value);
+  absl::StrAppend(&out, Http2Header(name, value));
 }
 
 // Takes a whole frame from the front of `buffer`; false if there is none yet.
@@ -87,6 +90,27 @@ absl::StatusOr<RawReply> ReadReply(LoopbackConnection& connection) {
 
 }  // namespace
 
+std::string Http2Preface() {
+  return absl::StrCat("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Frame(kSettings, 0, 0, ""));
+}
+
+std::string Http2Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view payload) {
+  std::string frame;
+  AppendBigEndian(frame, static_cast<uint32_t>(payload.size()), 3);
+  frame.push_back(static_cast<char>(type));
+  frame.push_back(static_cast<char>(flags));
+  AppendBigEndian(frame, stream, 4);
+  return absl::StrCat(frame, payload);
+}
+
+std::string Http2Header(absl::string_view name, absl::string_view value) {
+  std::string header(1, '\0');
+  AppendLength(header, name.size());
+  absl::StrAppend(&header, name);
+  AppendLength(header, value.size());
+  return absl::StrCat(header, value);
+}
+
 absl::StatusOr<RawReply> RawHttp2Call(
     int port, absl::string_view path,
     const std::vector<std::pair<std::string, std::string>>& headers, absl::string_view message,
@@ -105,9 +129,8 @@ absl::StatusOr<RawReply> RawHttp2Call(
   std::string body(1, '\0');  // Not compressed.
   AppendBigEndian(body, static_cast<uint32_t>(message.size()), 4);
   absl::StrAppend(&body, message);
-  const absl::Status sent = connection->Send(
-      absl::StrCat("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Frame(kSettings, 0, 0, ""),
-                   Frame(kHeaders, kEndHeaders, 1, block), Frame(kData, kEndStream, 1, body)));
+  const absl::Status sent = connection->Send(absl::StrCat(
+      Http2Preface(), Frame(kHeaders, kEndHeaders, 1, block), Frame(kData, kEndStream, 1, body)));
   if (!sent.ok()) return sent;
   return ReadReply(*connection);
 }

@@ -1,10 +1,11 @@
 // RawHttp2Call: one gRPC call written byte by byte, for what no well-behaved client would send.
 //
-// It is no HTTP/2 implementation: one connection, one stream, headers below 127 bytes each, no
-// flow control. Thread-safe.
+// It is no HTTP/2 implementation: one connection, one stream, no flow control. The parts that it is
+// made of are here, too, for those who send worse. Thread-safe.
 #ifndef COUNTER_TESTS_SUPPORT_RAW_HTTP2_H_
 #define COUNTER_TESTS_SUPPORT_RAW_HTTP2_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,13 @@
 #include "absl/time/time.h"
 
 namespace counter::testing {
+
+// What every connection begins with: the preface and empty SETTINGS.
+std::string Http2Preface();
+// A frame with any type, flags and payload.
+std::string Http2Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view payload);
+// A header as HPACK's simplest form: a literal, not indexed, with a new name, not compressed.
+std::string Http2Header(absl::string_view name, absl::string_view value);
 
 struct RawReply {
   // The payloads of all HEADERS frames, still compressed. gRPC's servers write the texts of their

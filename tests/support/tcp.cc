@@ -46,8 +46,14 @@ LoopbackConnection::~LoopbackConnection() {
 
 absl::Status LoopbackConnection::Send(absl::string_view data) {
   while (!data.empty()) {
-    const ssize_t sent = send(socket_, data.data(), data.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
+    const absl::Duration left = end_ - absl::Now();
+    if (left <= absl::ZeroDuration()) return absl::DeadlineExceededError("not all was taken");
+    pollfd ready = {socket_, POLLOUT, 0};
+    const int64_t wait_ms =
+        std::min<int64_t>(absl::ToInt64Milliseconds(left) + 1, int64_t{3'600'000});
+    if (poll(&ready, 1, static_cast<int>(wait_ms)) <= 0) continue;
+    const ssize_t sent = send(socket_, data.data(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (sent < 0) return Errno("send");
     data.remove_prefix(static_cast<size_t>(sent));
   }

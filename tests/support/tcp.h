@@ -19,7 +19,7 @@ class LoopbackConnection {
   LoopbackConnection& operator=(LoopbackConnection&&) = delete;
   ~LoopbackConnection();
 
-  // Sends all of it.
+  // Sends all of it; kDeadlineExceeded if the other side did not take it in time.
   absl::Status Send(absl::string_view data);
   // Some bytes; empty if the other side has closed; kDeadlineExceeded at the end of the time.
   absl::StatusOr<std::string> Receive();

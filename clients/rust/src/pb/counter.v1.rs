@@ -759,6 +759,9 @@ pub enum ErrorReason {
     Unimplemented = 9,
     LikersNotIndexed = 10,
     ResumeOutOfRange = 11,
+    Unauthenticated = 12,
+    CallerNotAllowed = 13,
+    UserNotAllowed = 14,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -779,6 +782,9 @@ impl ErrorReason {
             ErrorReason::Unimplemented => "ERROR_REASON_UNIMPLEMENTED",
             ErrorReason::LikersNotIndexed => "ERROR_REASON_LIKERS_NOT_INDEXED",
             ErrorReason::ResumeOutOfRange => "ERROR_REASON_RESUME_OUT_OF_RANGE",
+            ErrorReason::Unauthenticated => "ERROR_REASON_UNAUTHENTICATED",
+            ErrorReason::CallerNotAllowed => "ERROR_REASON_CALLER_NOT_ALLOWED",
+            ErrorReason::UserNotAllowed => "ERROR_REASON_USER_NOT_ALLOWED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -796,6 +802,9 @@ impl ErrorReason {
             "ERROR_REASON_UNIMPLEMENTED" => Some(Self::Unimplemented),
             "ERROR_REASON_LIKERS_NOT_INDEXED" => Some(Self::LikersNotIndexed),
             "ERROR_REASON_RESUME_OUT_OF_RANGE" => Some(Self::ResumeOutOfRange),
+            "ERROR_REASON_UNAUTHENTICATED" => Some(Self::Unauthenticated),
+            "ERROR_REASON_CALLER_NOT_ALLOWED" => Some(Self::CallerNotAllowed),
+            "ERROR_REASON_USER_NOT_ALLOWED" => Some(Self::UserNotAllowed),
             _ => None,
         }
     }

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$counter_client/v1/error_reason.proto\x12\ncounter.v1*\x93\x03\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45RROR_REASON_INVALID_REQUEST\x10\x01\x12\x1d\n\x19\x45RROR_REASON_RATE_LIMITED\x10\x02\x12\x1b\n\x17\x45RROR_REASON_OVERLOADED\x10\x03\x12\x1e\n\x1a\x45RROR_REASON_SHUTTING_DOWN\x10\x04\x12\"\n\x1e\x45RROR_REASON_STORE_UNAVAILABLE\x10\x05\x12\"\n\x1e\x45RROR_REASON_DEADLINE_EXCEEDED\x10\x06\x12\x1a\n\x16\x45RROR_REASON_CANCELLED\x10\x07\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x08\x12\x1e\n\x1a\x45RROR_REASON_UNIMPLEMENTED\x10\t\x12#\n\x1f\x45RROR_REASON_LIKERS_NOT_INDEXED\x10\n\x12$\n ERROR_REASON_RESUME_OUT_OF_RANGE\x10\x0b\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$counter_client/v1/error_reason.proto\x12\ncounter.v1*\xfd\x03\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45RROR_REASON_INVALID_REQUEST\x10\x01\x12\x1d\n\x19\x45RROR_REASON_RATE_LIMITED\x10\x02\x12\x1b\n\x17\x45RROR_REASON_OVERLOADED\x10\x03\x12\x1e\n\x1a\x45RROR_REASON_SHUTTING_DOWN\x10\x04\x12\"\n\x1e\x45RROR_REASON_STORE_UNAVAILABLE\x10\x05\x12\"\n\x1e\x45RROR_REASON_DEADLINE_EXCEEDED\x10\x06\x12\x1a\n\x16\x45RROR_REASON_CANCELLED\x10\x07\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x08\x12\x1e\n\x1a\x45RROR_REASON_UNIMPLEMENTED\x10\t\x12#\n\x1f\x45RROR_REASON_LIKERS_NOT_INDEXED\x10\n\x12$\n ERROR_REASON_RESUME_OUT_OF_RANGE\x10\x0b\x12 \n\x1c\x45RROR_REASON_UNAUTHENTICATED\x10\x0c\x12#\n\x1f\x45RROR_REASON_CALLER_NOT_ALLOWED\x10\r\x12!\n\x1d\x45RROR_REASON_USER_NOT_ALLOWED\x10\x0e\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -22,5 +22,5 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'counter_client.v1.error_rea
 if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
   _globals['_ERRORREASON']._serialized_start=53
-  _globals['_ERRORREASON']._serialized_end=456
+  _globals['_ERRORREASON']._serialized_end=562
 # @@protoc_insertion_point(module_scope)
