@@ -40,6 +40,9 @@ class Errands final : public Link::Owner {
   // Ends errands that have expired or were cancelled, sent or not.
   void DropUnwanted();
   void FailAll(const absl::Status& error);
+  void DropIfUnanswered(MonotonicTime now, absl::Duration limit) {
+    link_.DropIfUnanswered(now, limit);
+  }
   bool idle() const { return errands_.empty(); }
   size_t size() const { return errands_.size(); }  // Taken and not ended.
   const Link& link() const { return link_; }

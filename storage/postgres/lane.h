@@ -82,6 +82,9 @@ class Lane final : public Link::Owner {
   void Pump();
   // Ends what waits and has expired or was cancelled.
   void DropUnwanted();
+  void DropIfUnanswered(MonotonicTime now, absl::Duration limit) {
+    link_.DropIfUnanswered(now, limit);
+  }
   // Ends everything that waits.
   void FailWaiting(const absl::Status& error);
   void Acknowledge(int64_t outbox_id);

@@ -159,9 +159,18 @@ void Link::LostReady(const std::string& why) {
   owner_.LinkDown(*this);
 }
 
+void Link::DropIfUnanswered(MonotonicTime now, absl::Duration limit) {
+  if (ready_ == nullptr || units_open_ == 0) return;
+  if (Between(waits_since_, now) <= limit || Between(heard(), now) <= limit) return;
+  Drop("an answer did not come");
+}
+
 void Link::Send(std::vector<StatementCall> calls, Connection::UnitDone done) {
+  if (units_open_++ == 0) waits_since_ = Now();
   ready_->Send(std::move(calls), [this, connection = std::weak_ptr<Connection>(ready_),
                                   done = std::move(done)](UnitReply reply) mutable {
+    --units_open_;
+    waits_since_ = Now();
     const bool current = ready_ != nullptr && connection.lock() == ready_;
     const bool useless = reply.fate != UnitFate::kCommitted &&
                          Classify(reply.error) == ErrorClass::kConnectionUseless;

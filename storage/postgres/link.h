@@ -83,6 +83,9 @@ class Link {
   absl::Duration Unready(MonotonicTime now) const { return state_.Unready(now); }
   // How long the server has been silent although a probe waits; zero if none does.
   absl::Duration Silent(MonotonicTime now) const;
+  // Gives the connection up if units wait for answers and nothing has come for longer than `limit`:
+  // an answer that was lost on the way comes no more, and nothing else would ever say so.
+  void DropIfUnanswered(MonotonicTime now, absl::Duration limit);
   MonotonicTime heard() const { return ready_ == nullptr ? MonotonicTime() : ready_->heard(); }
   bool was_ready() const { return facts_.server_version != 0; }  // Ever.
   // Of the last session that was ready.
@@ -111,6 +114,8 @@ class Link {
   Owner& owner_;
   LinkState state_;
   boost::asio::steady_timer timer_;
+  int units_open_ = 0;                   // Sent and not ended.
+  MonotonicTime waits_since_;            // Since one of them was sent or ended last.
   std::shared_ptr<Connection> attempt_;  // Shared with the loop's handlers, as all connections.
   std::shared_ptr<Connection> ready_;
   bool usable_ = false;  // ready_ is there, and no unit has said that it is not.

@@ -60,6 +60,9 @@ class Reader final : public Link::Owner {
   void DropUnwanted();
   // Ends all reads, sent or not.
   void FailAll(const absl::Status& error);
+  void DropIfUnanswered(MonotonicTime now, absl::Duration limit) {
+    link_.DropIfUnanswered(now, limit);
+  }
 
   bool idle() const { return counts_.idle() && pairs_.idle(); }
   int keys() const { return counts_.keys() + pairs_.keys(); }     // Taken and not ended.

@@ -147,6 +147,7 @@ class StoreLoop final : public Lane::Host {
   void ArmTick(absl::Duration wait);
   void Tick();
   void EndExpired(MonotonicTime now);
+  void DropUnanswered(MonotonicTime now);
   void EndUnserved(MonotonicTime now);
   // How long the server has said nothing although a probe waits.
   absl::Duration Silence(MonotonicTime now) const;

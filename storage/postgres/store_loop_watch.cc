@@ -50,6 +50,7 @@ void StoreLoop::ArmTick(absl::Duration wait) {
 void StoreLoop::Tick() {
   const MonotonicTime now = Now();
   EndExpired(now);
+  DropUnanswered(now);
   EndUnserved(now);
   LeaveSilentHost(now);
   Look();
@@ -128,6 +129,18 @@ void StoreLoop::FollowPrimary() {
   for (Errands* errands : AllErrands())
     if (errands->link().ready() && history_.IsOutdated(errands->link().facts()))
       errands->GiveUp(kWhy);
+}
+
+void StoreLoop::DropUnanswered(MonotonicTime now) {
+  // By then the server itself has cancelled what ran.
+  constexpr absl::Duration kPatience = absl::Seconds(2);
+  const absl::Duration limit = options_.statement_timeout + kPatience;
+  for (const auto& lane : lanes_) lane->DropIfUnanswered(now, limit);
+  reader_->DropIfUnanswered(now, limit);
+  for (Errands* errands : AllErrands()) {
+    const bool may_take_long = errands == audits_.get();
+    errands->DropIfUnanswered(now, may_take_long ? options_.audit_timeout + kPatience : limit);
+  }
 }
 
 void StoreLoop::EndUnserved(MonotonicTime now) {

@@ -13,7 +13,7 @@ class FaultyLine::Tap final : public ProxyTap {
   explicit Tap(const FaultyLine& line) : line_(line) {}
 
   bool FromClient(std::string& bytes) override {
-    const Fault fault = line_.fault_;
+    const Fault fault = Now();
     if (fault == Fault::kCut) {
       if (!is_cutting_) passed_ = 0;
       is_cutting_ = true;
@@ -30,7 +30,7 @@ class FaultyLine::Tap final : public ProxyTap {
   }
 
   bool FromServer(std::string& bytes) override {
-    const Fault fault = line_.fault_;
+    const Fault fault = Now();
     if (fault == Fault::kDropReplies) {
       bytes.clear();
       return false;
@@ -41,6 +41,11 @@ class FaultyLine::Tap final : public ProxyTap {
   bool IsOver() const override { return has_lost_; }
 
  private:
+  // The fault of this connection.
+  Fault Now() const {
+    return has_lost_ && line_.lost_stay_ ? Fault::kSwallow : line_.fault_.load();
+  }
+
   bool Both(Fault fault, std::string& bytes) {
     if (fault == Fault::kRefuse || (has_lost_ && fault != Fault::kSwallow)) {
       bytes.clear();
@@ -50,7 +55,7 @@ class FaultyLine::Tap final : public ProxyTap {
       has_lost_ = true;
       bytes.clear();
       // Pass() may have looked a moment ago.
-      return line_.fault_ == Fault::kSwallow;
+      return Now() == Fault::kSwallow;
     }
     if (fault == Fault::kSlow) absl::SleepFor(absl::Microseconds(line_.delay_us_.load()));
     return true;
@@ -70,7 +75,13 @@ FaultyLine::FaultyLine(const Options& options)
               .buffer_bytes = options.buffer_bytes,
               .make_tap = [this] { return std::make_unique<Tap>(*this); }}) {}
 
+void FaultyLine::PassOthers() {
+  lost_stay_ = true;
+  Set(Fault::kNone);
+}
+
 void FaultyLine::Pass() {
+  lost_stay_ = false;
   Set(Fault::kNone);
   // Each side may wait for the other for ever.
   proxy_.BreakOver();

@@ -30,6 +30,8 @@ class FaultyLine {
   void LeadTo(Proxy::Address server) { proxy_.LeadTo(std::move(server)); }
 
   void Pass();
+  // Passes again, but for connections that lost bytes: these stand, and are silent for ever.
+  void PassOthers();
   // What either side sends vanishes; connections stand, and new ones are taken.
   void Swallow() { Set(Fault::kSwallow); }
   // What either side sends is held back for so long.
@@ -52,6 +54,7 @@ class FaultyLine {
   void Set(Fault fault) { fault_ = fault; }
 
   std::atomic<Fault> fault_ = Fault::kNone;
+  std::atomic<bool> lost_stay_ = false;
   std::atomic<int64_t> delay_us_ = 0;
   std::atomic<int64_t> cut_after_ = 0;
   Proxy proxy_;

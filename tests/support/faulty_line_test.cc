@@ -127,6 +127,20 @@ TEST_CASE("A line that swallows takes everything and gives nothing, and is broke
   CHECK(Ask(later, "c") == "C");
 }
 
+TEST_CASE("A line that passes others only leaves a connection that lost bytes silent for ever") {
+  Echo echo;
+  FaultyLine line({.server = {echo.port()}});
+  LoopbackConnection busy = Open(line, absl::Milliseconds(700));
+  line.Swallow();
+  REQUIRE(Ask(busy, "abc") == "!");  // Nothing came in time.
+  line.PassOthers();
+  LoopbackConnection later = Open(line);
+  CHECK(Ask(later, "c") == "C");
+  REQUIRE(busy.Send("d").ok());
+  CHECK(Ask(later, "e") == "E");
+  CHECK(echo.heard() == 2);
+}
+
 TEST_CASE("A slow line holds back each way by what it was told") {
   Echo echo;
   FaultyLine line({.server = {echo.port()}});
