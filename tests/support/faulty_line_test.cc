@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "base/mutex.h"
 #include "tests/support/eventually.h"
@@ -136,7 +137,9 @@ TEST_CASE("A line that passes others only leaves a connection that lost bytes si
   line.PassOthers();
   LoopbackConnection later = Open(line);
   CHECK(Ask(later, "c") == "C");
+  busy.WaitUntil(absl::Now() + absl::Milliseconds(300));
   REQUIRE(busy.Send("d").ok());
+  CHECK(absl::IsDeadlineExceeded(busy.Receive().status()));
   CHECK(Ask(later, "e") == "E");
   CHECK(echo.heard() == 2);
 }

@@ -19,6 +19,8 @@ class LoopbackConnection {
   LoopbackConnection& operator=(LoopbackConnection&&) = delete;
   ~LoopbackConnection();
 
+  // From now on waits end then.
+  void WaitUntil(absl::Time end) { end_ = end; }
   // Sends all of it; kDeadlineExceeded if the other side did not take it in time.
   absl::Status Send(absl::string_view data);
   // Some bytes; empty if the other side has closed; kDeadlineExceeded at the end of the time.
