@@ -15,6 +15,8 @@
 #include "absl/strings/strip.h"
 #include "clients/load/zipf.h"
 #include "tests/integration/full_stack.h"
+#include "tests/integration/secured_server.h"
+#include "tests/support/certificates.h"
 #include "tests/support/eventually.h"
 #include "tests/support/test_settings.h"
 #include "tests/support/workers.h"
@@ -152,8 +154,14 @@ TEST_CASE("Every metric of a server has its line in docs/metrics.md, and none ha
   REQUIRE(absl::StrContains(page, "# Metrics"));
   FullStack stack;
   const auto embedded = StartServer();
+  // One that is told who may call it.
+  const ServerCertificates certificates(CertificateAuthority("metrics").Issue());
+  Settings settings = certificates.settings();
+  settings["CALLERS_FILE"] = certificates.File("callers");
+  ReplaceFile(settings["CALLERS_FILE"], "caller feed san spiffe://example/feed\n");
+  const auto secured = StartServer(settings);
   std::set<std::string> served;
-  for (const CounterServer* server : {&stack.server(0), embedded.get()}) {
+  for (const CounterServer* server : {&stack.server(0), embedded.get(), secured.get()}) {
     const auto metrics = server->Metrics();
     REQUIRE(metrics.ok());
     for (const MetricsText::Sample& sample : metrics->samples()) {
