@@ -272,7 +272,7 @@ TEST_CASE(
       CHECK(time < ready + absl::Seconds(2) * Slowness());
     }
   }
-  CHECK(most_connections <= FullStack::kServers * kLinks);
+  CHECK(static_cast<size_t>(most_connections) <= FullStack::kServers * kLinks);
   CHECK(attempts.size() == FullStack::kServers);
   for (const auto& [pid, times] : attempts) {
     CHECK(times.size() >= kLinks);
