@@ -162,7 +162,7 @@ TEST_CASE("D11: calls of many items and users are served from the cache, whereve
   // Nobody reaches it; but a like asks Redis for it.
   const Settings limited = {{"RATE_LIMIT_REQUESTS", "1000000"}};
   FullStack stack(limited);
-  constexpr int64_t kPosts = 500;
+  constexpr int64_t kPosts = 200;
   std::vector<Item> posts;
   std::vector<Mutation> mutations;
   for (int64_t post = 1; post <= kPosts; ++post) {
