@@ -174,7 +174,8 @@ TEST_CASE("a caller over its own limit is refused, and other callers go on") {
   feed.name = "feed";
   feed.calls_max = 1;
   feed.load = std::make_shared<CallerLoad>();
-  const CallLimits limits = {.deadline = Clock::System().MonotonicNow() + absl::Seconds(10)};
+  CallLimits limits;
+  limits.deadline = Clock::System().MonotonicNow() + absl::Seconds(10);
   REQUIRE(admission.Enter(limits, feed).ok());
   const absl::Status refused = admission.Enter(limits, feed);
   CHECK(ReasonOf(refused) == ErrorReason::kOverloaded);
@@ -207,7 +208,7 @@ TEST_CASE("watches have a limit of their own, and are no calls in flight") {
   CHECK(RetryAfterOf(refused).has_value());
   CHECK(admission.watches() == 2);
   CHECK(admission.calls_in_flight() == 0);
-  CHECK(admission.Enter({}).ok());
+  CHECK(admission.Enter({}, *UnknownCaller()).ok());
   admission.LeaveWatch();
   CHECK(admission.EnterWatch({}).ok());
   admission.StopAdmitting();

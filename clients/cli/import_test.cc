@@ -28,7 +28,7 @@ using client::ScriptedServer;
 // A path of a file that is not there, in the folder that Bazel gives to the test.
 std::string FreshPath(const std::string& name) {
   const char* folder = std::getenv("TEST_TMPDIR");
-  const std::string path = absl::StrCat(folder == nullptr ? "/tmp" : folder, "/", name);
+  std::string path = absl::StrCat(folder == nullptr ? "/tmp" : folder, "/", name);
   std::filesystem::remove(path);
   return path;
 }
