@@ -173,7 +173,7 @@ class Client::Impl {
   const std::unique_ptr<Stub> stub_;
 };
 
-Client Client::Connect(Options options) { return Client(std::make_unique<Impl>(options)); }
+Client Client::Connect(const Options& options) { return Client(std::make_unique<Impl>(options)); }
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Client::Client(Client&&) noexcept = default;

@@ -197,7 +197,7 @@ class Client {
 
   // Never blocks and never fails: connections are made when calls need them, and made again when
   // they break.
-  static Client Connect(Options options);
+  static Client Connect(const Options& options);
 
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
