@@ -118,6 +118,7 @@ class Stage final : public Lane::Host {
     lane->Start();
     Run();
   }
+  // NOLINTNEXTLINE(bugprone-exception-escape): an exception here is to end the test.
   ~Stage() override {
     if (connection != nullptr) connection->Close();
   }
