@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
+#include "tests/support/eventually.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_settings.h"
@@ -55,7 +56,10 @@ TEST_CASE(
     "counterctl verify says of sound servers that the contract held, also while one is killed") {
   Stage stage({});
   Verify verify(stage, "4s");
-  absl::SleepFor(absl::Milliseconds(1500));
+  REQUIRE(Eventually(absl::Seconds(10) * Slowness(), [&] {
+    const auto metrics = stage.server(0).Metrics();
+    return metrics.ok() && metrics->Sum("grpc_server_handled_total") > 100;
+  }));
   stage.server(0).Kill9();
   REQUIRE(stage.server(0).Restart().ok());
   const ExitStatus exit = verify.Wait();
