@@ -11,17 +11,12 @@ namespace {
 
 using Kind = MetricReading::Kind;
 
-void Add(std::vector<MetricReading>& readings, Kind kind, const char* name, const char* help,
-         int64_t value, const MetricReading::Labels& labels = {}) {
-  readings.push_back({kind, name, help, labels, value});
-}
-
 void AddRetries(std::vector<MetricReading>& readings, const char* kind,
                 const postgres::RetryStats& retries) {
   const auto add = [&](const char* met, int64_t value) {
-    Add(readings, Kind::kCounter, "counter_postgres_retries_total",
-        "Statements that were run again, by what their former run met.", value,
-        {{"kind", kind}, {"met", met}});
+    AddReading(readings, Kind::kCounter, "counter_postgres_retries_total",
+               "Statements that were run again, by what their former run met.", value,
+               {{"kind", kind}, {"met", met}});
   };
   add("conflict", retries.conflict);
   add("timeout", retries.timeout);
@@ -43,16 +38,17 @@ void AddReplicas(const postgres::StoreStats& stats, std::vector<MetricReading>& 
     timed_out += replica.keys_timed_out;
     if (replica.lag.has_value()) lag = std::max(lag, absl::ToInt64Milliseconds(*replica.lag));
   }
-  Add(readings, Kind::kGauge, "counter_postgres_replicas", "Replicas that the settings name.",
-      static_cast<int64_t>(stats.replicas.size()));
-  Add(readings, Kind::kGauge, "counter_postgres_replicas_in_use",
-      "Replicas that reads go to just now.", in_use);
-  Add(readings, Kind::kGauge, "counter_postgres_replica_lag_milliseconds",
+  AddReading(readings, Kind::kGauge, "counter_postgres_replicas",
+             "Replicas that the settings name.", static_cast<int64_t>(stats.replicas.size()));
+  AddReading(readings, Kind::kGauge, "counter_postgres_replicas_in_use",
+             "Replicas that reads go to just now.", in_use);
+  AddReading(
+      readings, Kind::kGauge, "counter_postgres_replica_lag_milliseconds",
       "How far the last of the replicas that can be measured is behind the primary, at most.", lag);
   const auto add_keys = [&](const char* result, int64_t value) {
-    Add(readings, Kind::kCounter, "counter_postgres_replica_keys_total",
-        "Items and pairs that a replica was asked for, by what came of it.", value,
-        {{"result", result}});
+    AddReading(readings, Kind::kCounter, "counter_postgres_replica_keys_total",
+               "Items and pairs that a replica was asked for, by what came of it.", value,
+               {{"result", result}});
   };
   add_keys("answered", answered - stats.keys_older_than_token);
   add_keys("older_than_token", stats.keys_older_than_token);
@@ -65,45 +61,48 @@ void AddReplicas(const postgres::StoreStats& stats, std::vector<MetricReading>& 
 
 void AppendPostgresReadings(const postgres::StoreStats& stats,
                             std::vector<MetricReading>& readings) {
-  Add(readings, Kind::kGauge, "counter_postgres_connections",
-      "Connections to PostgreSQL that are ready.", stats.links_ready);
+  AddReading(readings, Kind::kGauge, "counter_postgres_connections",
+             "Connections to PostgreSQL that are ready.", stats.links_ready);
   const auto add_connects = [&](const char* result, int64_t value) {
-    Add(readings, Kind::kCounter, "counter_postgres_connects_total",
-        "Attempts to connect to PostgreSQL that ended, by how.", value, {{"result", result}});
+    AddReading(readings, Kind::kCounter, "counter_postgres_connects_total",
+               "Attempts to connect to PostgreSQL that ended, by how.", value,
+               {{"result", result}});
   };
   add_connects("connected", stats.links.connected);
   add_connects("failed", stats.links.failed);
   add_connects("refused", stats.links.refused);
   add_connects("timed_out", stats.links.timed_out);
-  Add(readings, Kind::kCounter, "counter_postgres_connections_lost_total",
-      "Connections to PostgreSQL that were ready and broke.", stats.links.lost);
-  Add(readings, Kind::kCounter, "counter_postgres_failovers_total",
-      "How often another server was met as the primary, on a new timeline.", stats.failovers);
+  AddReading(readings, Kind::kCounter, "counter_postgres_connections_lost_total",
+             "Connections to PostgreSQL that were ready and broke.", stats.links.lost);
+  AddReading(readings, Kind::kCounter, "counter_postgres_failovers_total",
+             "How often another server was met as the primary, on a new timeline.",
+             stats.failovers);
 
   const auto add_statements = [&](const char* kind, int64_t value) {
-    Add(readings, Kind::kCounter, "counter_postgres_statements_total",
-        "Statements that were sent: batches of likes or unlikes, or of reads.", value,
-        {{"kind", kind}});
+    AddReading(readings, Kind::kCounter, "counter_postgres_statements_total",
+               "Statements that were sent: batches of likes or unlikes, or of reads.", value,
+               {{"kind", kind}});
   };
   add_statements("write", stats.units);
   add_statements("read", stats.read_statements);
   AddRetries(readings, "write", stats.write_retries);
   AddRetries(readings, "read", stats.read_retries);
-  Add(readings, Kind::kCounter, "counter_postgres_bisections_total",
-      "Batches that were rolled back and run again in halves.", stats.bisected);
-  Add(readings, Kind::kCounter, "counter_postgres_refusals_total",
-      "Likes and unlikes that PostgreSQL did not take, alone in their batch.", stats.refused);
+  AddReading(readings, Kind::kCounter, "counter_postgres_bisections_total",
+             "Batches that were rolled back and run again in halves.", stats.bisected);
+  AddReading(readings, Kind::kCounter, "counter_postgres_refusals_total",
+             "Likes and unlikes that PostgreSQL did not take, alone in their batch.",
+             stats.refused);
 
   const auto add_keys = [&](const char* how, int64_t value) {
-    Add(readings, Kind::kCounter, "counter_postgres_read_keys_total",
-        "Items and pairs that callers asked for, and that were read for them.", value,
-        {{"how", how}});
+    AddReading(readings, Kind::kCounter, "counter_postgres_read_keys_total",
+               "Items and pairs that callers asked for, and that were read for them.", value,
+               {{"how", how}});
   };
   add_keys("asked", stats.read_keys_asked);
   add_keys("read", stats.read_keys_read);
   AddReplicas(stats, readings);
-  Add(readings, Kind::kGauge, "counter_postgres_read_keys_waiting",
-      "Items and pairs whose read has not ended.", stats.read_keys_waiting);
+  AddReading(readings, Kind::kGauge, "counter_postgres_read_keys_waiting",
+             "Items and pairs whose read has not ended.", stats.read_keys_waiting);
 }
 
 }  // namespace counter

@@ -36,11 +36,6 @@ std::vector<std::string> MethodsToAllow() {
   return methods;
 }
 
-MetricReading GaugeReading(const char* name, const char* help, MetricReading::Labels labels,
-                           int64_t value) {
-  return {MetricReading::Kind::kGauge, name, help, std::move(labels), value};
-}
-
 }  // namespace
 
 absl::Status Security::OpenTls(const Config& config) {
@@ -82,22 +77,22 @@ std::vector<MetricReading> Security::Readings() const {
   constexpr char kRefused[] = "counter_files_refused";
   constexpr char kRefusedHelp[] =
       "1 while files hold something that cannot be used, so that what they held before is.";
+  constexpr MetricReading::Kind kGauge = MetricReading::Kind::kGauge;
   std::vector<MetricReading> readings;
   if (tls_.has_value()) {
-    readings.push_back(
-        GaugeReading("counter_tls_certificate_expiry_timestamp_seconds",
-                     "When the certificate that is served expires, in seconds since 1970.", {},
-                     absl::ToUnixSeconds(tls_->expires())));
-    readings.push_back(
-        GaugeReading(kRefused, kRefusedHelp, {{"files", kTlsFiles}}, tls_->stale() ? 1 : 0));
+    AddReading(readings, kGauge, "counter_tls_certificate_expiry_timestamp_seconds",
+               "When the certificate that is served expires, in seconds since 1970.",
+               absl::ToUnixSeconds(tls_->expires()));
+    AddReading(readings, kGauge, kRefused, kRefusedHelp, tls_->stale() ? 1 : 0,
+               {{"files", kTlsFiles}});
   }
   if (!callers_->has_table()) return readings;
-  readings.push_back(
-      GaugeReading(kRefused, kRefusedHelp, {{"files", kCallersFiles}}, callers_->stale() ? 1 : 0));
+  AddReading(readings, kGauge, kRefused, kRefusedHelp, callers_->stale() ? 1 : 0,
+             {{"files", kCallersFiles}});
   for (const auto& [name, calls] : callers_->CallsInFlight()) {
-    readings.push_back(GaugeReading("counter_caller_calls_in_flight",
-                                    "Calls that are being worked on for a caller of the table.",
-                                    {{"caller", name}}, calls));
+    AddReading(readings, kGauge, "counter_caller_calls_in_flight",
+               "Calls that are being worked on for a caller of the table.", calls,
+               {{"caller", name}});
   }
   return readings;
 }

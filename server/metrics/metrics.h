@@ -125,6 +125,12 @@ struct MetricReading {
   int64_t value = 0;
 };
 
+inline void AddReading(std::vector<MetricReading>& readings, MetricReading::Kind kind,
+                       const char* name, const char* help, int64_t value,
+                       const MetricReading::Labels& labels = {}) {
+  readings.push_back({kind, name, help, labels, value});
+}
+
 enum class CacheName : uint8_t { kCounter, kRecentLikes };
 enum class CacheResult : uint8_t { kHit, kMiss };
 
