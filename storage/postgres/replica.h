@@ -67,6 +67,9 @@ class Replica final : public Link::Owner {
 
   // Ends reads that have waited too long, sent or not.
   void DropUnwanted();
+  void DropIfUnanswered(MonotonicTime now, absl::Duration limit) {
+    link_.DropIfUnanswered(now, limit);
+  }
   // So many keys of a read did so, though its caller has time left.
   void TimedOut(size_t keys);
   bool idle() const { return counts_.idle() && pairs_.idle(); }

@@ -172,6 +172,7 @@ class StoreLoop final : public Lane::Host {
   bool tick_is_busy_ = false;
   int ticks_ = 0;
   bool stopping_ = false;
+  bool commits_wait_for_standby_ = true;  // As the primary said last.
 
   const bool several_hosts_;
   PrimaryHistory history_;

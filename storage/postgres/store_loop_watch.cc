@@ -97,6 +97,7 @@ void StoreLoop::LeaveSilentHost(MonotonicTime now) {
 std::optional<std::string> StoreLoop::Probed(const Table& answer, MonotonicTime asked) {
   const absl::StatusOr<ProbeFacts> facts = DecodeProbe(answer);
   if (facts.ok() && facts->writable) meter_.PrimaryAt(facts->flushed, asked);
+  if (facts.ok()) commits_wait_for_standby_ = facts->standby_named;
   const bool demoted = !facts.ok() || !facts->writable;
   const bool unguarded =
       !demoted && options_.durability == Durability::kReplicated && !facts->standby_named;
@@ -135,12 +136,15 @@ void StoreLoop::DropUnanswered(MonotonicTime now) {
   // By then the server itself has cancelled what ran.
   constexpr absl::Duration kPatience = absl::Seconds(2);
   const absl::Duration limit = options_.statement_timeout + kPatience;
-  for (const auto& lane : lanes_) lane->DropIfUnanswered(now, limit);
   reader_->DropIfUnanswered(now, limit);
-  for (Errands* errands : AllErrands()) {
-    const bool may_take_long = errands == audits_.get();
-    errands->DropIfUnanswered(now, may_take_long ? options_.audit_timeout + kPatience : limit);
-  }
+  for (const auto& lists : lists_) lists->DropIfUnanswered(now, limit);
+  for (const auto& replica : reads_->replicas()) replica->DropIfUnanswered(now, limit);
+  // A commit that waits for a standby is cancelled by no timeout, and does not end with its
+  // connection: each one given up would leave a backend, with its locks, on the server.
+  if (commits_wait_for_standby_) return;
+  for (const auto& lane : lanes_) lane->DropIfUnanswered(now, limit);
+  if (outbox_ != nullptr) outbox_->DropIfUnanswered(now, limit);
+  if (audits_ != nullptr) audits_->DropIfUnanswered(now, options_.audit_timeout + kPatience);
 }
 
 void StoreLoop::EndUnserved(MonotonicTime now) {

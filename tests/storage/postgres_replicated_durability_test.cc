@@ -1,5 +1,6 @@
 // DURABILITY=replicated: nothing is acknowledged that the synchronous standby has not got. Known
 // fault K17. On real servers.
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -60,6 +61,35 @@ TEST_CASE("a primary that stops waiting for its standby is left before it acknow
   servers.Sql(servers.primary(), "SELECT pg_reload_conf()");
   CHECK(Eventually(absl::Seconds(5) * Slowness(),
                    [&] { return Like(*store, 3, 10, absl::Seconds(1)).ok(); }));
+}
+
+TEST_CASE("while no standby confirms, commits that wait for it do not pile up on the primary") {
+  ReplicatedPostgres servers(Synchronous());
+  postgres::StoreOptions options = OptionsOf(servers.PrimaryUrl(), Durability::kReplicated);
+  options.lanes = 2;
+  options.statement_timeout = absl::Milliseconds(200);
+  const auto store = OpenTestStore(options);
+  REQUIRE(Like(*store, 1, 10).ok());
+  servers.standby().SignalAll(SIGSTOP);
+  // Twice as long as an answer may be missing where commits wait for nobody.
+  int most = 0;
+  int64_t user = 100;
+  const absl::Time end = absl::Now() + 2 * (options.statement_timeout + absl::Seconds(2));
+  while (absl::Now() < end) {
+    ++user;
+    CHECK_FALSE(Like(*store, user, 10 + user, absl::Milliseconds(200)).ok());
+    int waiting = 0;
+    REQUIRE(absl::SimpleAtoi(
+        servers.Sql(servers.primary(),
+                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND "
+                    "application_name = 'counterd'"),
+        &waiting));
+    most = std::max(most, waiting);
+  }
+  CHECK(most > 0);
+  CHECK(most <= options.lanes);
+  servers.standby().SignalAll(SIGCONT);
+  CHECK(Eventually(kPatience * Slowness(), [&] { return Like(*store, 2, 10).ok(); }));
 }
 
 // Users whose like of post 10 + user was acknowledged while the standby was stopped and the waits
