@@ -85,18 +85,14 @@ class Callers {
       : stub_(v1::CounterService::NewStub(ChannelTo(server))) {}
 
   grpc::Status Like(const std::string& authorization, int64_t user) {
-    v1::LikeRequest request;
-    request.set_user_id(user);
-    *request.mutable_item() = item_;
     v1::LikeResponse response;
-    return Call(*stub_, &v1::CounterService::Stub::Like, authorization, request, response);
+    return Call(*stub_, &v1::CounterService::Stub::Like, authorization,
+                LikeRequestOf(user, Post(1)), response);
   }
   grpc::Status Unlike(const std::string& authorization, int64_t user) {
-    v1::UnlikeRequest request;
-    request.set_user_id(user);
-    *request.mutable_item() = item_;
     v1::UnlikeResponse response;
-    return Call(*stub_, &v1::CounterService::Stub::Unlike, authorization, request, response);
+    return Call(*stub_, &v1::CounterService::Stub::Unlike, authorization,
+                UnlikeRequestOf(user, Post(1)), response);
   }
   grpc::Status GetCount(const std::string& authorization) {
     v1::GetCountRequest request;
@@ -189,7 +185,6 @@ TEST_CASE("A table of callers denies what it does not allow, by who says what") 
   CHECK(MetricOf(*server, "counter_calls_refused_total", {{"reason", "UNAUTHENTICATED"}}) == 8);
   CHECK(MetricOf(*server, "counter_calls_refused_total", {{"reason", "CALLER_NOT_ALLOWED"}}) == 2);
   // Nothing of what was refused was done: users 1 and 2 alone.
-  v1::GetCountRequest request;
   CHECK(callers.WriteLikes(Bearer(kFeed), {1}).results(0).count() == 2);
 }
 
