@@ -290,7 +290,8 @@ absl::StatusOr<LoadedConfig> LoadConfig(const ConfigSources& sources,
 
   loaded.warnings = NearMisses(sources.environment);
   const PlaintextListeners& plaintext = loaded.config.allow_plaintext;
-  if (!loaded.config.caller_tokens_file.empty() && !loaded.config.has_tls() && plaintext.grpc) {
+  if (!loaded.config.caller_tokens_file.empty() && !loaded.config.has_tls() &&
+      (plaintext.grpc || plaintext.http)) {
     loaded.warnings.push_back(
         "CALLER_TOKENS_FILE without TLS: who listens on the network reads the tokens.");
   }

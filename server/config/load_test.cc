@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -177,6 +178,21 @@ TEST_CASE("settings of TLS and of callers want one another") {
   CHECK(FaultyNames({{"TLS_CLIENT_CA_FILE", "a"}}) == "TLS_CLIENT_CA_FILE");
   CHECK(FaultyNames({{"CALLER_TOKENS_FILE", "t"}}) == "CALLERS_FILE");
   CHECK(FaultyNames({{"CALLER_TOKENS_FILE", "t"}, {"CALLERS_FILE", "c"}}).empty());
+}
+
+TEST_CASE("tokens that cross the network in clear are warned of, whichever listener takes them") {
+  for (const auto& [listener, plaintext] :
+       {std::pair{"GRPC_LISTEN", "grpc"}, std::pair{"HTTP_LISTEN", "http"}}) {
+    CAPTURE(listener);
+    ConfigSources sources;
+    sources.environment = {{listener, "0.0.0.0:1"},
+                           {"ALLOW_PLAINTEXT", plaintext},
+                           {"CALLER_TOKENS_FILE", "t"},
+                           {"CALLERS_FILE", "c"}};
+    const auto loaded = LoadConfig(sources);
+    REQUIRE(loaded.ok());
+    CHECK(loaded->warnings.size() == 1);
+  }
 }
 
 TEST_CASE("AdminService is reachable with TLS and callers, and not with one of them") {
