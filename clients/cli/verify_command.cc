@@ -165,7 +165,7 @@ int RunVerify(const client::Client& once, const client::Client& patient, VerifyS
     status = Fail("a call failed as none may", *verdict.totals.fatal, err);
   } else {
     // What has no known outcome may still be under way.
-    if (CountOf(verdict.history, verify::Outcome::kUnknown) > 0 && !Interrupted())
+    if (CountOf(verdict.history, verify::Outcome::kUnknown) > 0)
       absl::SleepFor(load_options.deadline);
     const auto state =
         verify::ReadFinalState(patient, load_options.item_type, verdict.history, kAttempts);
