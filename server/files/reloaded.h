@@ -5,10 +5,12 @@
 //   watch.Add([&] { tls.Look(); });        // each second (file_watch.h)
 //   ... tls.current() ...
 //
-// The files are read whole and compared by content, so that a rename, a write in place and a
-// Kubernetes volume, which swaps a link, all count. A new content that cannot be used changes
-// nothing: the former value stays, an error is logged, stale() says so. Several files are not
-// replaced in one instant: what is bad at one look only, in the middle of that, is not spoken of.
+// The files are read whole and compared by content, so that a rename and a Kubernetes volume, which
+// swaps a link, both count. A write in place counts, too, but half of it may be taken for a moment
+// if that can be used by itself: operators are told to rename. A new content that cannot be used
+// changes nothing: the former value stays, an error is logged, stale() says so. Several files are
+// not replaced in one instant: what is bad at one look only, in the middle of that, is not spoken
+// of.
 //
 // Threads: Load() and Look() one at a time; the rest any. Ownership: hands out shared values, since
 // a call may still hold the former one when the next is made.
