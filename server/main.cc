@@ -304,6 +304,7 @@ absl::Status Counterd::StartAdminListener() {
   if (!config_.admin_listen.has_value()) return absl::OkStatus();
   AdminListener::Options options;
   options.service.audited_items_per_second = config_.audited_items_per_second;
+  options.service.likes_per_second = config_.admin_likes_per_second;
   options.server.listen = config_.admin_listen->ToString();
   options.server.tls = security_->tls();
   options.server.receive_bytes_max = config_.receive_bytes_max;
@@ -356,12 +357,15 @@ void Counterd::Drain() {
   }
   const absl::Duration left =
       std::max(Between(Clock::System().MonotonicNow(), end), absl::ZeroDuration());
-  std::thread others_drain([this, left] {
+  std::thread gateway_drain([this, left] {
     if (gateway_ != nullptr) gateway_->Drain(left);
+  });
+  std::thread admin_drain([this, left] {
     if (admin_listener_ != nullptr) admin_listener_->Drain(left);
   });
   if (rpc_server_ != nullptr) rpc_server_->Drain(left);
-  others_drain.join();
+  gateway_drain.join();
+  admin_drain.join();
   if (gateway_ != nullptr) gateway_->Stop();
   if (operator_listener_ != nullptr) operator_listener_->Stop();
   if (watch_hub_ != nullptr) watch_hub_->Stop();

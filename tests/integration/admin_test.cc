@@ -191,6 +191,22 @@ TEST_CASE("what comes too soon is RATE_LIMITED with a time to come again, and co
   CHECK(absl::Now() - begun > absl::Seconds(1));
 }
 
+TEST_CASE("likes are taken back no faster than the setting says") {
+  auto server = StartServer(WithAdmin({{"ADMIN_LIKES_PER_SECOND", "20"}}));
+  const Client client = ConnectTo(*server);
+  for (int64_t id = 1; id <= 30; ++id) REQUIRE(client.Like(7, Post(id)).ok());
+  const auto stub = AdminStub(*server);
+  v1::EraseUserRequest request;
+  request.set_user_id(7);
+  v1::EraseUserResponse response;
+  REQUIRE(CallAdmin(*stub, &Stub::EraseUser, request, response).ok());
+  CHECK(response.likes_removed() == 30);
+  // A second and a half for what was taken back.
+  const grpc::Status status = CallAdmin(*stub, &Stub::EraseUser, request, response);
+  CHECK(status.error_code() == grpc::RESOURCE_EXHAUSTED);
+  CHECK(absl::StrContains(status.error_details(), "RATE_LIMITED"));
+}
+
 TEST_CASE("a user who is erased likes nothing any more, and every count is lower by one") {
   auto server = StartServer(WithAdmin());
   const Client client = ConnectTo(*server);
