@@ -6,7 +6,6 @@
 #include <grpcpp/security/credentials.h>
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,6 +20,7 @@
 #include "tests/integration/fixture.h"
 #include "tests/integration/secured_server.h"
 #include "tests/support/certificates.h"
+#include "tests/support/environment.h"
 #include "tests/support/eventually.h"
 #include "tests/support/http_client.h"
 #include "tests/support/process.h"
@@ -343,7 +343,8 @@ TEST_CASE("counterctl comes in with certificate and token, by options and by env
   std::vector<std::string> words = {"like", "1", "post:1"};
   const auto run = [&](const std::vector<std::string>& options, const Settings& environment) {
     Process::Options process;
-    process.argv = {std::getenv("COUNTERCTL"), "--server", server->target(), "--deadline", "10s"};
+    process.argv = {FromEnvironment("COUNTERCTL"), "--server", server->target(), "--deadline",
+                    "10s"};
     process.argv.insert(process.argv.end(), options.begin(), options.end());
     process.argv.insert(process.argv.end(), words.begin(), words.end());
     process.env = Process::BaseEnv();

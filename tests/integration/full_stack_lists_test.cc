@@ -1,13 +1,13 @@
 // Lists through two real servers over one PostgreSQL: pages of one list from both, and the index of
 // likers made by counterd migrate beside them.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <memory>
 #include <set>
 #include <string>
 
 #include "tests/integration/fixture.h"
 #include "tests/integration/full_stack.h"
+#include "tests/support/environment.h"
 #include "tests/support/process.h"
 #include "tests/support/test_settings.h"
 
@@ -21,7 +21,7 @@ std::unique_ptr<v1::CounterService::Stub> StubOf(FullStack& stack, int i) {
 // Runs counterd migrate; its exit code.
 int Migrate(const FullStack& stack, const std::string& what) {
   Process::Options options;
-  options.argv = {std::getenv("COUNTERD"), "migrate", what};
+  options.argv = {FromEnvironment("COUNTERD"), "migrate", what};
   options.env = Process::BaseEnv();
   options.env["DATABASE_URL"] = UrlOf(stack.database());
   options.env["ITEM_TYPES"] = "post=1,reel=2";

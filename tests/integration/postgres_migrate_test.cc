@@ -1,7 +1,6 @@
 // The schema through the real program: `counterd migrate up` and `status`, a server that refuses a
 // database behind it, and one that serves through a transaction pooler.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/integration/full_stack.h"
 #include "tests/storage/postgres_fixture.h"
+#include "tests/support/environment.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_settings.h"
@@ -29,7 +29,7 @@ std::string EmptyDatabase(const std::string& name) {
 
 Process StartMigrate(const std::string& url, const std::string& verb, const std::string& said) {
   Process::Options options;
-  options.argv = {std::getenv("COUNTERD"), "migrate", verb};
+  options.argv = {FromEnvironment("COUNTERD"), "migrate", verb};
   options.env = Process::BaseEnv();
   options.env["DATABASE_URL"] = UrlOf(url);
   options.env["ITEM_TYPES"] = kTypes;

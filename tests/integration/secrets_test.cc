@@ -1,7 +1,6 @@
 // Secrets: a server with one in every setting that can hold one, and accounts with the rights of
 // deploy/ and no others, works and never shows any of them.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "tests/integration/full_stack.h"
 #include "tests/integration/secured_server.h"
 #include "tests/support/certificates.h"
+#include "tests/support/environment.h"
 #include "tests/support/eventually.h"
 #include "tests/support/http_client.h"
 #include "tests/support/process.h"
@@ -52,7 +52,7 @@ void CheckSilent(const std::string& where, const std::string& text) {
 std::string OutputOf(const std::vector<std::string>& arguments, const Settings& settings) {
   const TempDir folder;
   Process::Options options;
-  options.argv = {std::getenv("COUNTERD")};
+  options.argv = {FromEnvironment("COUNTERD")};
   options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
   options.env = Process::BaseEnv();
   for (const auto& [name, value] : settings) options.env[name] = value;
@@ -67,7 +67,8 @@ std::string OutputOf(const std::vector<std::string>& arguments, const Settings& 
 
 // The rights that deploy/redis/users.acl gives a server, to the account `counter`.
 void AddRedisAccount(RedisServer& redis) {
-  for (const absl::string_view line : absl::StrSplit(ReadFile(std::getenv("USERS_ACL")), '\n')) {
+  for (const absl::string_view line :
+       absl::StrSplit(ReadFile(FromEnvironment("USERS_ACL")), '\n')) {
     if (!absl::StartsWith(line, "user counter ")) continue;
     const std::string rights =
         absl::StrReplaceAll(line, {{"user counter ", ""}, {"PASSWORD", kRedisSecret}});

@@ -108,7 +108,7 @@ std::set<int64_t> AcknowledgedWithoutStandby(ReplicatedPostgres& servers, LikeSt
   });
   RunWorkers(kWriters, [&](int worker) {
     for (int64_t i = 0; !stop; ++i) {
-      const int64_t user = 1'000'000 * (worker + 1) + i;
+      const int64_t user = int64_t{1'000'000} * (worker + 1) + i;
       if (Like(store, user, 10 + user, absl::Seconds(2)).ok())
         acknowledged[static_cast<size_t>(worker)].insert(user);
     }

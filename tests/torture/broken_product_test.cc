@@ -3,7 +3,6 @@
 // database, where the product's own statements are bent by triggers.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "absl/time/time.h"
 #include "clients/cpp/client.h"
 #include "clients/verify/checker.h"
+#include "tests/support/environment.h"
 #include "tests/support/eventually.h"
 #include "tests/support/test_settings.h"
 #include "tests/torture/torture.h"
@@ -22,9 +22,7 @@ using verify::FindingKind;
 
 Stage::Options Broken(const std::string& how) {
   Stage::Options options;
-  const char* binary = std::getenv("COUNTERD_BROKEN");
-  REQUIRE(binary != nullptr);
-  options.binary = binary;
+  options.binary = FromEnvironment("COUNTERD_BROKEN");
   options.settings["COUNTER_BREAK"] = how;
   return options;
 }

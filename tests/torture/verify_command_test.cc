@@ -1,13 +1,13 @@
 // counterctl verify, the program, on real servers: on sound ones that are killed meanwhile, and on
 // a build that breaks its word.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
+#include "tests/support/environment.h"
 #include "tests/support/eventually.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
@@ -21,7 +21,7 @@ class Verify {
  public:
   explicit Verify(Stage& stage, const std::string& duration) {
     Process::Options options;
-    options.argv = {std::getenv("COUNTERCTL"),
+    options.argv = {FromEnvironment("COUNTERCTL"),
                     "verify",
                     "--yes",
                     "--server",
@@ -72,7 +72,7 @@ TEST_CASE(
 
 TEST_CASE("counterctl verify says of a server that breaks its word that it did, and exits with 1") {
   Stage::Options broken;
-  broken.binary = std::getenv("COUNTERD_BROKEN");
+  broken.binary = FromEnvironment("COUNTERD_BROKEN");
   broken.settings["COUNTER_BREAK"] = "acknowledge-before-commit";
   Stage stage(broken);
   Verify verify(stage, "3s");
