@@ -196,8 +196,9 @@ absl::Status RedisServer::Spawn() {
     }
   }
   if (options_.cluster) {
-    redis.argv.insert(redis.argv.end(), {"--cluster-enabled", "yes", "--cluster-config-file",
-                                         "nodes.conf", "--repl-diskless-sync-delay", "0"});
+    redis.argv.insert(redis.argv.end(),
+                      {"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
+                       "--repl-diskless-sync-delay", "0", "--rdb-del-sync-files", "yes"});
   }
   redis.argv.insert(redis.argv.end(), options_.args.begin(), options_.args.end());
   absl::StatusOr<Process> started = Process::Start(redis);
