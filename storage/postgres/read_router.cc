@@ -206,9 +206,18 @@ void ReadRouter::AskPrimary(const std::shared_ptr<Open<Kind>>& read, std::vector
   std::vector<typename Kind::Key> keys;
   keys.reserve(places.size());
   for (const size_t place : places) keys.push_back(read->keys[place]);
-  typename Kind::BatchDone answered = [this, read, places = std::move(places)](Answers got) {
+  // Who asked again has an answer already: as old as it is, it is the primary's.
+  const auto give_up = [read](const absl::Status& why) {
+    if (read->asked_again > 0) {
+      read->End();
+    } else {
+      read->done(why);
+    }
+  };
+  typename Kind::BatchDone answered = [this, read, give_up,
+                                       places = std::move(places)](Answers got) {
     if (!got.ok()) {
-      read->done(got.status());
+      give_up(got.status());
       return;
     }
     for (size_t i = 0; i < places.size(); ++i)
@@ -222,7 +231,7 @@ void ReadRouter::AskPrimary(const std::shared_ptr<Open<Kind>>& read, std::vector
     read->End();
   };
   if (!Kind::Push(primary_, std::move(keys), read->limits, answered)) {
-    read->done(ReadsOverloaded());
+    give_up(ReadsOverloaded());
     return;
   }
   primary_.Pump();

@@ -9,7 +9,7 @@
 // A replica may show a commit a moment before the primary does: the primary sends its log before it
 // lets its own readers see the commit. Who was told of it there, and asks the primary with that
 // version, would see an older one. So an answer of the primary that is older than asked for is
-// asked again for a moment, if there are replicas; then it is final.
+// asked again for a moment, if there are replicas and the caller's time allows; then it is final.
 //
 // Threads: everything on the loop's thread. Ownership: borrows the reader; owns the replicas; must
 // outlive the run of the loop. Callbacks run exactly once.
