@@ -33,6 +33,7 @@ struct alignas(64) NearCountCache::Shard {
   const size_t entries_max;
   mutable Mutex mutex;
   LruMap<Item, Known> known ABSL_GUARDED_BY(mutex);
+  uint64_t evicts ABSL_GUARDED_BY(mutex) = 0;  // Evict() of any of its items.
   Stats stats ABSL_GUARDED_BY(mutex);
 };
 
@@ -51,14 +52,16 @@ Task<std::vector<CountLookup>> NearCountCache::Get(std::vector<Item> items) {
   std::vector<CountLookup> lookups(items.size());
   std::vector<Item> unknown;
   std::vector<size_t> places;
+  std::vector<uint64_t> evicts;
   const MonotonicTime now = clock_.MonotonicNow();
   for (size_t i = 0; i < items.size(); ++i) {
-    const std::optional<CountEntry> entry = Look(items[i], now);
-    if (entry.has_value()) {
-      lookups[i] = {CountLookup::Kind::kHit, *entry, 0};
+    const Seen seen = Look(items[i], now);
+    if (seen.entry.has_value()) {
+      lookups[i] = {CountLookup::Kind::kHit, *seen.entry, 0};
     } else {
       unknown.push_back(items[i]);
       places.push_back(i);
+      evicts.push_back(seen.evicts);
     }
   }
   if (unknown.empty()) co_return lookups;
@@ -67,7 +70,8 @@ Task<std::vector<CountLookup>> NearCountCache::Get(std::vector<Item> items) {
   const std::vector<CountLookup> found = co_await std::move(ask);
   const MonotonicTime came = clock_.MonotonicNow();
   for (size_t i = 0; i < found.size(); ++i) {
-    const bool is_older = found[i].kind == CountLookup::Kind::kHit && !Keep(found[i].entry, came);
+    const bool is_older =
+        found[i].kind == CountLookup::Kind::kHit && !Keep(found[i].entry, came, evicts[i]);
     if (!is_older) lookups[places[i]] = found[i];  // Else it stays a kMiss.
   }
   co_return lookups;
@@ -86,30 +90,33 @@ void NearCountCache::Evict(const std::vector<Item>& items) {
     Shard& shard = ShardFor(item);
     MutexLock lock(shard.mutex);
     shard.known.Erase(item);
+    ++shard.evicts;
   }
   far_.Evict(items);
 }
 
-std::optional<CountEntry> NearCountCache::Look(const Item& item, MonotonicTime now) {
+NearCountCache::Seen NearCountCache::Look(const Item& item, MonotonicTime now) {
   Shard& shard = ShardFor(item);
   MutexLock lock(shard.mutex);
   Known* known = shard.known.Find(item);
   if (known == nullptr || now >= known->stale_until) {
     ++shard.stats.misses;
-    return std::nullopt;
+    return {std::nullopt, shard.evicts};
   }
   if (now >= known->fresh_until) {
     known->fresh_until = std::min(now + kAsking, known->stale_until);
     ++shard.stats.misses;
-    return std::nullopt;
+    return {std::nullopt, shard.evicts};
   }
   ++shard.stats.hits;
-  return CountEntry{item, known->count, known->version, known->read_at};
+  return {CountEntry{item, known->count, known->version, known->read_at}, shard.evicts};
 }
 
-bool NearCountCache::Keep(const CountEntry& entry, MonotonicTime now) {
+bool NearCountCache::Keep(const CountEntry& entry, MonotonicTime now,
+                          std::optional<uint64_t> evicts) {
   Shard& shard = ShardFor(entry.item);
   MutexLock lock(shard.mutex);
+  if (evicts.has_value() && *evicts != shard.evicts) return true;
   Known& known = shard.known.FindOrMake(entry.item);
   if (shard.known.size() > shard.entries_max) {
     shard.known.PopOldest();

@@ -68,10 +68,14 @@ class NearCountCache final : public CountCache {
   struct Shard;
 
   Shard& ShardFor(const Item& item) const;
-  // What may be answered from here. Absent: ask the far cache.
-  std::optional<CountEntry> Look(const Item& item, MonotonicTime now);
-  // Takes what is known now. False if something newer was known already.
-  bool Keep(const CountEntry& entry, MonotonicTime now);
+  struct Seen {
+    std::optional<CountEntry> entry;  // May be answered. Absent: ask the far cache.
+    uint64_t evicts = 0;              // Of the shard, at this moment.
+  };
+  Seen Look(const Item& item, MonotonicTime now);
+  // Takes what is known now, unless the shard has had an Evict since it had `evicts` of them. False
+  // if something newer was known already.
+  bool Keep(const CountEntry& entry, MonotonicTime now, std::optional<uint64_t> evicts = {});
 
   CountCache& far_;
   const Clock& clock_;

@@ -2,6 +2,7 @@
 // answers less than it has known.
 #include "cache/near/near_count_cache.h"
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ class CountingCache final : public CountCache {
     asked += static_cast<int>(items.size());
     Task<std::vector<CountLookup>> get = cache_.Get(std::move(items));
     std::vector<CountLookup> found = co_await std::move(get);
+    if (on_answer) on_answer();
     co_return found;
   }
   void Evict(const std::vector<Item>& items) override { cache_.Evict(items); }
@@ -40,6 +42,7 @@ class CountingCache final : public CountCache {
   void Forget(const Item& item) { cache_.Forget(item); }
 
   int asked = 0;
+  std::function<void()> on_answer;  // Done while an answer is on its way.
 
  private:
   LocalCountCache cache_;
@@ -148,6 +151,16 @@ TEST_CASE("an older put does not replace a newer count") {
   REQUIRE(BlockingWait(caches.near.Put({{caches.Entry(7, 6, 60), 0}})));
   REQUIRE(BlockingWait(caches.near.Put({{caches.Entry(7, 5, 50), 0}})));
   CHECK(caches.Get(7).entry.version == 60);
+}
+
+TEST_CASE("what is evicted while the far cache answers is not kept") {
+  Caches caches;
+  caches.FillFar(7, 5, 50);
+  caches.far.on_answer = [&] { caches.near.Evict({PostOf(7)}); };
+  CHECK(caches.Get(7).entry.count == 5);
+  caches.far.on_answer = nullptr;
+  CHECK(caches.Get(7).kind != Kind::kHit);
+  CHECK(caches.near.stats().hits == 0);
 }
 
 TEST_CASE("leases of the far cache go through, and a fill is kept") {
