@@ -6,11 +6,10 @@
 //   ... tls.current() ...
 //
 // The files are read whole and compared by content, so that a rename and a Kubernetes volume, which
-// swaps a link, both count. A write in place counts, too, but half of it may be taken for a moment
-// if that can be used by itself: operators are told to rename. A new content that cannot be used
-// changes nothing: the former value stays, an error is logged, stale() says so. Several files are
-// not replaced in one instant: what is bad at one look only, in the middle of that, is not spoken
-// of.
+// swaps a link, both count, and so does a write in place. Neither that nor the replacement of
+// several files is done in one instant: a new content is used, or refused, when two looks one after
+// another have found the same. One that cannot be used changes nothing: the former value stays, an
+// error is logged, stale() says so.
 //
 // Threads: Load() and Look() one at a time; the rest any. Ownership: hands out shared values, since
 // a call may still hold the former one when the next is made.
@@ -57,19 +56,26 @@ class Reloaded {
     return absl::OkStatus();
   }
 
-  // Reads them again; takes what has changed.
+  // Reads them again; takes what has changed and was the same at the look before.
   void Look() {
     absl::StatusOr<std::vector<std::string>> texts = Read();
-    if (!texts.ok()) return Refuse({}, texts.status());
-    if (*texts == good_) {
-      bad_.reset();
+    if (texts.ok() && *texts == good_) {
+      changed_.reset();
       stale_.store(false, std::memory_order_relaxed);
       return;
     }
-    absl::StatusOr<T> value = parse_(*texts);
-    if (!value.ok()) return Refuse(*std::move(texts), value.status());
-    good_ = *std::move(texts);
-    bad_.reset();
+    std::vector<std::string> changed = texts.ok() ? *std::move(texts) : std::vector<std::string>();
+    if (changed_ == nullptr || *changed_ != changed) {
+      changed_ = std::make_unique<std::vector<std::string>>(std::move(changed));
+      is_refused_ = false;
+      return;
+    }
+    if (is_refused_) return;
+    if (!texts.ok()) return Refuse(texts.status());
+    absl::StatusOr<T> value = parse_(*changed_);
+    if (!value.ok()) return Refuse(value.status());
+    good_ = *std::move(changed_);
+    changed_.reset();
     stale_.store(false, std::memory_order_relaxed);
     reloads_.fetch_add(1, std::memory_order_relaxed);
     Set(*std::move(value));
@@ -97,16 +103,9 @@ class Reloaded {
     return texts;
   }
 
-  // `texts` is empty if they could not be read. Speaks of it at the second look, and once.
-  void Refuse(std::vector<std::string> texts, const absl::Status& why) {
-    const bool is_second_look = bad_ != nullptr && *bad_ == texts;
-    if (!is_second_look) {
-      bad_ = std::make_unique<std::vector<std::string>>(std::move(texts));
-      told_ = false;
-      return;
-    }
+  void Refuse(const absl::Status& why) {
+    is_refused_ = true;
     stale_.store(true, std::memory_order_relaxed);
-    if (std::exchange(told_, true)) return;
     Log(LogLevel::kError, "Changed files cannot be used; what they held before stays in use.",
         {{"what", what_}, {"why", why.message()}});
   }
@@ -120,10 +119,10 @@ class Reloaded {
   const std::string what_;
   const std::vector<std::string> paths_;
   const Parse parse_;
-  // What the value was made of, and what was refused at the last look.
-  std::vector<std::string> good_;
-  std::unique_ptr<std::vector<std::string>> bad_;
-  bool told_ = false;
+  std::vector<std::string> good_;  // What the value was made of.
+  // What the last look found instead; empty if it could not be read, absent if nothing.
+  std::unique_ptr<std::vector<std::string>> changed_;
+  bool is_refused_ = false;  // It cannot be used, and that was told.
   std::atomic<bool> stale_ = false;
   std::atomic<int64_t> reloads_ = 0;
 

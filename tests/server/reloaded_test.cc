@@ -49,6 +49,7 @@ TEST_CASE("What files hold at the start is in use, and what changes later") {
 
   files.Write("b", "three");
   value.Look();
+  value.Look();
   CHECK(*value.current() == "one+three");
   CHECK(*before == "one+two");
   CHECK(value.reloads() == 1);
@@ -81,8 +82,25 @@ TEST_CASE("What cannot be used later leaves the former value, and is told until 
   CHECK(*value.current() == "one+two");
   files.Write("b", "four");
   value.Look();
+  value.Look();
   CHECK_FALSE(value.stale());
   CHECK(*value.current() == "one+four");
+}
+
+TEST_CASE("What is being written is not taken before it stays the same") {
+  const TwoFiles files;
+  Reloaded<std::string> value("words", files.paths(), Join);
+  REQUIRE(value.Load().ok());
+  // Each half can be used by itself.
+  for (const char* part : {"f", "fo", "fou", "bad", "four"}) {
+    files.Write("b", part);
+    value.Look();
+    CHECK(*value.current() == "one+two");
+    CHECK_FALSE(value.stale());
+  }
+  value.Look();
+  CHECK(*value.current() == "one+four");
+  CHECK(value.reloads() == 1);
 }
 
 TEST_CASE("Putting back what was there before mends it, too") {

@@ -96,6 +96,7 @@ TEST_CASE("Listeners get the same identity until the files change, and then the 
   const KeyPair next = authority.Issue();
   files.Write(next);
   tls.Look();
+  tls.Look();
   CHECK(source() != first);
   CHECK(source()->certificate == next.certificate);
 }
