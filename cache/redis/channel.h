@@ -20,6 +20,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/task.h"
@@ -87,6 +88,10 @@ class Channel {
   // Whether there are several servers: then each command has to say its slot, and its keys share
   // one. False until that is known.
   virtual bool by_slot() const { return false; }
+  // What stands in Redis at keys of this slot and was read from the store before this instant is
+  // not to be believed: Redis was started later, so it comes from a file, which may be old. The
+  // slot is of no account if !by_slot().
+  virtual absl::Time believed_since(int /*slot*/) const { return absl::InfinitePast(); }
   virtual void Send(Request request) = 0;
 };
 

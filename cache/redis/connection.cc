@@ -34,6 +34,7 @@ class Connection::Loop {
 
   bool usable() const { return servers_.usable(); }
   bool by_slot() const { return servers_.by_slot(); }
+  absl::Time believed_since(int slot) const { return servers_.believed_since(slot); }
   void Send(Request request);
   ConnectionStats Stats() const { return counters_.Stats(); }
   std::string LastTrouble() const {
@@ -105,6 +106,7 @@ void Connection::Start() { loop_->Start(); }
 void Connection::Stop() { loop_->Stop(); }
 bool Connection::usable() const { return loop_->usable(); }
 bool Connection::by_slot() const { return loop_->by_slot(); }
+absl::Time Connection::believed_since(int slot) const { return loop_->believed_since(slot); }
 void Connection::Send(Request request) { loop_->Send(std::move(request)); }
 ConnectionStats Connection::Stats() const { return loop_->Stats(); }
 std::string Connection::LastTrouble() const { return loop_->LastTrouble(); }

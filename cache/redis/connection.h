@@ -7,10 +7,10 @@
 // with nothing, at its deadline at the latest. Of a cluster a part of the commands may be answered
 // and the others not.
 //
-// Threads: Send, usable, by_slot and Stats any; OnNewRun, Start and Stop one at a time. `done` of a
-// request and the listeners run on the loop thread and must not block it.
-// After Stop, a request is answered with nothing from inside Send: no loop is left.
-// Ownership: stop it before what listens or waits is destroyed.
+// Threads: Send, usable, by_slot, believed_since and Stats any; OnNewRun, Start and Stop one at a
+// time. `done` of a request and the listeners run on the loop thread and must not block it. After
+// Stop, a request is answered with nothing from inside Send: no loop is left. Ownership: stop it
+// before what listens or waits is destroyed.
 #ifndef COUNTER_CACHE_REDIS_CONNECTION_H_
 #define COUNTER_CACHE_REDIS_CONNECTION_H_
 
@@ -42,6 +42,7 @@ class Connection final : public Channel {
 
   bool usable() const override;
   bool by_slot() const override;
+  absl::Time believed_since(int slot) const override;
   void Send(Request request) override;
 
   ConnectionStats Stats() const;

@@ -1,6 +1,7 @@
 #include "cache/redis/greeting.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -98,6 +99,9 @@ absl::StatusOr<Greeting> ReadGreeting(const Login& login, const std::vector<Repl
   // cluster is known by what it says to a write alone.
   if (!reply->is_text()) return greeting;
   greeting.run_id = RunIdOf(reply->text);
+  int64_t seconds = 0;
+  if (absl::SimpleAtoi(FieldOf(reply->text, "uptime_in_seconds:"), &seconds) && seconds >= 0)
+    greeting.up_for = absl::Seconds(seconds + 1);
   if (FieldOf(reply->text, "cluster_enabled:") == "1") greeting.is_of_cluster = true;
   return greeting;
 }

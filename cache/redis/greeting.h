@@ -2,9 +2,9 @@
 //
 // It logs in, chooses the database, finds out whether this server takes our writes (a cache that
 // can be read but not written grows stale: a read-only replica, a server whose disk is full), loads
-// the scripts, and asks which run of the server, with which history of its data, this is, and
-// whether it is a node of a cluster. Such a node may own no slots, or not that of the key which is
-// written to find out: that it sends us on is an answer. Pure: no socket, no clock.
+// the scripts, and asks which run of the server, with which history of its data, this is, since
+// when, and whether it is a node of a cluster. Such a node may own no slots, or not that of the key
+// which is written to find out: that it sends us on is an answer. Pure: no socket, no clock.
 //
 // Threads: any. Ownership: values only. Errors hold no secret.
 #ifndef COUNTER_CACHE_REDIS_GREETING_H_
@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "cache/redis/channel.h"
 #include "cache/redis/slot.h"
 
@@ -29,6 +30,8 @@ struct Login {
 struct Greeting {
   std::string run_id;  // Empty: the server does not say.
   bool is_of_cluster = false;
+  // How long the server's process has run at most, to the second; infinite: it does not say.
+  absl::Duration up_for = absl::InfiniteDuration();
 };
 
 // A key that no item has, for writes that change nothing.

@@ -69,7 +69,7 @@ Task<std::vector<CountLookup>> RedisCountCache::Get(std::vector<Item> items) {
     if (!values.is_array() || values.elements.size() != members.size()) continue;
     for (size_t m = 0; m < members.size(); ++m) {
       const size_t i = members[m];
-      const Standing standing = ReadValue(values.elements[m], now, lookups[i]);
+      const Standing standing = ReadValue(values.elements[m], groups[g].slot, now, lookups[i]);
       if (standing == Standing::kMissing) missing.push_back(i);
       if (standing == Standing::kDamaged) damaged.push_back(keys[i]);
     }
@@ -105,7 +105,7 @@ Task<> RedisCountCache::Lease(std::vector<std::string> keys, std::vector<size_t>
   for (size_t at = 0; at < missing.size(); ++at) {
     CountLookup& lookup = lookups[missing[at]];
     const Reply& reply = (*answer)[at];
-    const Standing standing = ReadValue(reply, now, lookup);
+    const Standing standing = ReadValue(reply, SlotOf(keys[missing[at]]), now, lookup);
     if (standing == Standing::kDamaged || reply.is_error("WRONGTYPE")) {
       damaged.push_back(keys[missing[at]]);
     } else if (standing == Standing::kMissing) {
@@ -121,7 +121,7 @@ void RedisCountCache::DeleteDamaged(const std::vector<std::string>& keys) {
   Delete(keys);
 }
 
-RedisCountCache::Standing RedisCountCache::ReadValue(const Reply& reply, absl::Time now,
+RedisCountCache::Standing RedisCountCache::ReadValue(const Reply& reply, int slot, absl::Time now,
                                                      CountLookup& lookup) const {
   if (reply.is_nil()) return Standing::kMissing;
   if (!reply.is_text()) return Standing::kAnswered;  // An error: nothing is known.
@@ -129,6 +129,8 @@ RedisCountCache::Standing RedisCountCache::ReadValue(const Reply& reply, absl::T
   if (!cell) return Standing::kDamaged;
   if (cell->kind == CountCell::Kind::kLease) return Standing::kAnswered;
   if (now - cell->read_at > options_.ttl * (1 + kCountTtlJitter)) return Standing::kDamaged;
+  // A miss: what the store says is put, and believed again.
+  if (cell->read_at < channel_.believed_since(slot)) return Standing::kAnswered;
   lookup.kind = CountLookup::Kind::kHit;
   lookup.entry.count = cell->count;
   lookup.entry.version = cell->version;

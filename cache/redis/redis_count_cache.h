@@ -69,7 +69,7 @@ class RedisCountCache final : public CountCache {
  private:
   enum class Standing : uint8_t { kAnswered, kMissing, kDamaged };
 
-  Standing ReadValue(const Reply& reply, absl::Time now, CountLookup& lookup) const;
+  Standing ReadValue(const Reply& reply, int slot, absl::Time now, CountLookup& lookup) const;
   void Delete(const std::vector<std::string>& keys);
   void DeleteDamaged(const std::vector<std::string>& keys);
   Task<> Lease(std::vector<std::string> keys, std::vector<size_t> missing,

@@ -45,6 +45,7 @@ Task<std::vector<std::optional<absl::Time>>> RedisRecentLikes::Find(UserId user,
   if (!answer) co_return found;
 
   const absl::Time now = clock_.WallNow();
+  const absl::Time oldest = std::max(now - options_.fresh_for, channel_.believed_since(slot));
   for (size_t i = 0; i < items.size(); ++i) {
     const Reply& scores = (*answer)[i / kMembersPerFind];
     if (!scores.is_array() || scores.elements.size() <= i % kMembersPerFind) continue;
@@ -54,7 +55,7 @@ Task<std::vector<std::optional<absl::Time>>> RedisRecentLikes::Find(UserId user,
     // Also not a number, and what no clock can say.
     if (!(verified_us >= 0 && verified_us < 9e15)) continue;
     const absl::Time verified_at = absl::FromUnixMicros(static_cast<int64_t>(verified_us));
-    if (now - verified_at <= options_.fresh_for) found[i] = verified_at;
+    if (verified_at >= oldest) found[i] = verified_at;
   }
   co_return found;
 }

@@ -73,15 +73,20 @@ void Servers::HoldSeeds() {
   for (const Node& seed : seeds_) Hold(seed);
 }
 
-std::string Servers::OnReady(Link& /*link*/, const Greeting& greeting) {
+std::string Servers::OnReady(Link& link, const Greeting& greeting) {
+  const absl::Time started = clock_.WallNow() - greeting.up_for;
   if (greeting.is_of_cluster) {
     kind_ = Kind::kCluster;
+    if (const auto held = links_.find(link.node()); held != links_.end())
+      held->second.started = started;
+    if (map_) starts_.Raise(map_->SlotsOf(link.node()), started);
     if (!map_) refresh_.Want();
     return "";
   }
   if (seeds_.size() > 1) return "several hosts are named, and this one is of no cluster";
   if (kind_ == Kind::kCluster) return "it was of a cluster, and is of none now";
   kind_ = Kind::kSingle;
+  starts_.Raise(SlotSet().set(), started);
   counters_.nodes.Set(1);
   return "";
 }
@@ -290,6 +295,7 @@ void Servers::Install(SlotMap map) {
   for (const Node& owner : owners) {
     if (Held* held = Hold(owner)) {
       held->is_owner = true;
+      starts_.Raise(map_->SlotsOf(owner), held->started);
       ProbeOwnSlots(owner, *held);
     }
   }

@@ -13,11 +13,10 @@
 //   nobody did; one question at a time, one a second at most (refresh_schedule.h), asked of the
 //   nodes in turn. Without any node the hosts of the URL are tried again.
 // - What may have been lost is told: the slots of a node that shows another run, and slots that
-// have
-//   another owner than before, whether a replica took over or they moved.
+//   have another owner than before, whether a replica took over or they moved.
 //
-// Threads: the loop's alone, but usable and by_slot: any. Ownership: of the links; it borrows the
-// rest.
+// Threads: the loop's alone, but usable, by_slot and believed_since: any. Ownership: of the links;
+// it borrows the rest.
 #ifndef COUNTER_CACHE_REDIS_SERVERS_H_
 #define COUNTER_CACHE_REDIS_SERVERS_H_
 
@@ -34,6 +33,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "cache/redis/channel.h"
 #include "cache/redis/connection_counters.h"
@@ -45,6 +45,7 @@
 #include "cache/redis/routed_request.h"
 #include "cache/redis/slot.h"
 #include "cache/redis/slot_map.h"
+#include "cache/redis/slot_starts.h"
 
 namespace counter::redis {
 
@@ -72,6 +73,7 @@ class Servers final : public Link::Owner {
   // As Channel has them.
   bool usable() const { return is_usable_.load(std::memory_order_acquire); }
   bool by_slot() const { return is_by_slot_.load(std::memory_order_acquire); }
+  absl::Time believed_since(int slot) const { return starts_.Of(by_slot() ? slot : 0); }
 
  private:
   enum class Kind : uint8_t { kUnknown, kSingle, kCluster };
@@ -80,6 +82,7 @@ class Servers final : public Link::Owner {
     bool is_owner = false;
     bool was_sent_on_to = false;  // Since the last map: a command was.
     std::string probed_key;
+    absl::Time started = absl::InfinitePast();  // The process, at the earliest.
   };
   // A request on its way, shared by the legs that are under way.
   struct Journey {
@@ -140,6 +143,7 @@ class Servers final : public Link::Owner {
   std::map<Node, Held> links_;
   std::vector<std::shared_ptr<Link>> touched_;  // Those that something waits in for Flush.
   std::optional<SlotMap> map_;
+  SlotStarts starts_;
   bool misses_owner_ = false;  // One is not usable.
   SlotSet moved_;              // Slots that have another owner since the last map.
   RefreshSchedule refresh_;

@@ -149,6 +149,22 @@ TEST_CASE("redis counts: a value read longer ago than any value lives is not bel
   CHECK(get.value()[0].kind == Kind::kMiss);
 }
 
+TEST_CASE("redis counts: a value of before Redis was started is a miss, and stays to be put anew") {
+  Fixture fixture;
+  const std::string value = fixture.Value(7, 10);
+  const absl::Time read_at = fixture.clock.WallNow();
+  fixture.channel.set_believed_since(read_at);
+  Started<Lookups> of_this_run(fixture.counts.Get({kItem}));
+  fixture.channel.Reply({{Array({Text(value)})}});
+  CHECK(of_this_run.value()[0].kind == Kind::kHit);
+  fixture.channel.set_believed_since(read_at + absl::Microseconds(1));
+  Started<Lookups> of_a_file(fixture.counts.Get({kItem}));
+  fixture.channel.Reply({{Array({Text(value)})}});
+  REQUIRE(of_a_file.ended());
+  CHECK(of_a_file.value()[0].kind == Kind::kMiss);
+  CHECK_FALSE(fixture.channel.has_request());
+}
+
 TEST_CASE("redis counts: a channel that is not usable is not asked") {
   Fixture fixture;
   fixture.channel.set_usable(false);
@@ -252,6 +268,19 @@ TEST_CASE("redis recent likes: find asks once for all items") {
   CHECK(find.value()[0] == absl::FromUnixMicros(now_us - 5));
   CHECK_FALSE(find.value()[1]);
   CHECK_FALSE(find.value()[2]);  // Verified in 1970.
+}
+
+TEST_CASE("redis recent likes: one that was verified before Redis was started is not found") {
+  Fixture fixture;
+  const absl::Time now = fixture.clock.WallNow();
+  fixture.channel.set_believed_since(now - absl::Seconds(1));
+  const int64_t since_us = absl::ToUnixMicros(now - absl::Seconds(1));
+  Started<Found> find(fixture.likes.Find(kUser, {kItem, kThird}));
+  fixture.channel.Reply(
+      {{Array({Text(std::to_string(since_us)), Text(std::to_string(since_us - 1))})}});
+  REQUIRE(find.ended());
+  CHECK(find.value()[0].has_value());
+  CHECK_FALSE(find.value()[1].has_value());
 }
 
 TEST_CASE("redis recent likes: whatever is answered, nothing is invented") {

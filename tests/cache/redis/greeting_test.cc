@@ -24,7 +24,9 @@ std::vector<Reply> GoodReplies() {
   std::vector<Reply> replies = {Status("OK"), Status("OK"), Integer(0)};
   for (const Script* script : AllScripts()) replies.push_back(Text(script->digest()));
   replies.push_back(Text(
-      "# Server\r\nredis_version:7.0.15\r\nrun_id:0123abcd\r\ntcp_port:1\r\nmaster_replid:ef\r\n"));
+      "# "
+      "Server\r\nredis_version:7.0.15\r\nrun_id:0123abcd\r\ntcp_port:1\r\nuptime_in_seconds:41\r\n"
+      "master_replid:ef\r\n"));
   return replies;
 }
 
@@ -46,6 +48,7 @@ TEST_CASE("greeting: when all is well it says which run of the server this is") 
   const auto greeting = ReadGreeting(kLogin, GoodReplies());
   REQUIRE(greeting.ok());
   CHECK(greeting->run_id == "0123abcd/ef");
+  CHECK(greeting->up_for == absl::Seconds(42));
 }
 
 TEST_CASE("greeting: an error at any step but the last means that the server cannot be used") {
@@ -79,6 +82,7 @@ TEST_CASE("greeting: a server that does not say which run it is can be used") {
   const auto greeting = ReadGreeting(kLogin, replies);
   REQUIRE(greeting.ok());
   CHECK(greeting->run_id.empty());
+  CHECK(greeting->up_for == absl::InfiniteDuration());
 }
 
 TEST_CASE("greeting: a node of a cluster is known by INFO, or by sending a write on") {

@@ -46,7 +46,10 @@ class ScriptedChannel final : public Channel {
   bool usable() const override { return usable_; }
   void Send(Request request) override { waiting_.push_back(std::move(request)); }
 
+  absl::Time believed_since(int /*slot*/) const override { return believed_since_; }
+
   void set_usable(bool usable) { usable_ = usable; }
+  void set_believed_since(absl::Time instant) { believed_since_ = instant; }
   bool has_request() const { return !waiting_.empty(); }
   // Requires has_request().
   std::vector<std::vector<std::string>> Commands() const {
@@ -61,6 +64,7 @@ class ScriptedChannel final : public Channel {
 
  private:
   bool usable_ = true;
+  absl::Time believed_since_ = absl::InfinitePast();
   std::deque<Request> waiting_;
 };
 
