@@ -1,7 +1,6 @@
 #include "server/gateway.h"
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -11,11 +10,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "server/connect/connect_message.h"
 #include "server/item_types.h"
 #include "server/pages/pages.h"
 #include "server/rest/error_body.h"
+#include "server/rest/http_call.h"
 #include "server/version.h"
 
 namespace counter {
@@ -23,10 +24,12 @@ namespace {
 
 constexpr size_t kBodyBytesMax = 256 << 10;
 
-constexpr absl::string_view kConnectPaths = "/counter.v1.CounterService/";
+// Before the names of methods, and, after a slash, of the paths of Connect.
+constexpr absl::string_view kServicePrefix = "counter.v1.CounterService/";
 
 http::Response Refusal(const std::string& path, int status, const std::string& why) {
-  if (status == 413 && absl::StartsWith(path, kConnectPaths)) return ConnectTooLarge(why);
+  const bool is_connect = absl::StartsWith(path, absl::StrCat("/", kServicePrefix));
+  if (status == 413 && is_connect) return ConnectTooLarge(why);
   return rest::RefusalResponse(status, why);
 }
 
@@ -59,23 +62,12 @@ std::string SwaggerUiDir(const Config& config) {
   return error ? std::string() : (program.parent_path() / "swagger-ui").string();
 }
 
-// Which method of the service a route of REST or Connect is.
+// Which method of the service a route of REST or Connect is; empty for any other.
 std::string MethodOfRoute(const std::string& route) {
-  static const std::map<std::string, std::string> rest = {{"POST /v1/like", "Like"},
-                                                          {"DELETE /v1/like", "Unlike"},
-                                                          {"POST /v1/unlike", "Unlike"},
-                                                          {"POST /v1/write_likes", "WriteLikes"},
-                                                          {"GET /v1/count", "GetCount"},
-                                                          {"POST /v1/counts", "BatchGetCounts"},
-                                                          {"GET /v1/counts", "BatchGetCounts"},
-                                                          {"POST /v1/has_liked", "HasLiked"},
-                                                          {"GET /v1/has_liked", "HasLiked"},
-                                                          {"GET /v1/likes", "ListLikes"},
-                                                          {"GET /v1/likers", "ListLikers"}};
-  const size_t connect = route.find(std::string(kConnectPaths));
-  if (connect != std::string::npos) return route.substr(connect + kConnectPaths.size());
-  const auto found = rest.find(route);
-  return found == rest.end() ? std::string() : found->second;
+  absl::string_view method = rest::RestApi::MethodOf(route);
+  // The path of Connect is the method's name after a slash.
+  if (method.empty()) method = absl::string_view(route).substr(route.find('/') + 1);
+  return absl::ConsumePrefix(&method, kServicePrefix) ? std::string(method) : std::string();
 }
 
 const char* HealthWord(bool ok) { return ok ? "healthy" : "unhealthy"; }
@@ -127,11 +119,8 @@ Gateway::~Gateway() {
 // The live page names items and tells how often they are liked: whoever a table does not allow it
 // sees an empty page.
 std::optional<http::Response> Gateway::RefuseLive(const http::Request& request) const {
-  const std::string* authorization = request.Header("authorization");
-  const absl::StatusOr<CallerRef> caller = parts_.callers.Admit(
-      kLivePageMethod,
-      {authorization == nullptr ? std::nullopt : std::optional<std::string>(*authorization),
-       [&request] { return request.peer_names; }});
+  const absl::StatusOr<CallerRef> caller =
+      rest::AdmitCaller(EdgeOf(parts_), kLivePageMethod, request);
   if (caller.ok()) return std::nullopt;
   return rest::ErrorResponse(caller.status());
 }

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
@@ -24,6 +23,15 @@ bool IsDigits(absl::string_view text) {
 
 }  // namespace
 
+absl::StatusOr<CallerRef> AdmitCaller(const Edge& edge, absl::string_view method,
+                                      const http::Request& request) {
+  const Credentials credentials = {HeaderOf(request, "authorization"),
+                                   [&request] { return request.peer_names; }};
+  absl::StatusOr<CallerRef> caller = edge.callers.Admit(method, credentials);
+  if (!caller.ok()) edge.admission.CountRefused(ReasonOf(caller.status()));
+  return caller;
+}
+
 HttpCall::HttpCall(const Edge& edge, const HttpMethod& method, const http::Request& request,
                    absl::string_view timeout_header)
     : edge_(edge),
@@ -36,13 +44,8 @@ HttpCall::HttpCall(const Edge& edge, const HttpMethod& method, const http::Reque
 
 absl::Status HttpCall::Enter(absl::string_view method, const http::Request& request,
                              absl::string_view timeout_header) {
-  const Credentials credentials = {HeaderOf(request, "authorization"),
-                                   [&request] { return request.peer_names; }};
-  absl::StatusOr<CallerRef> caller = edge_.callers.Admit(method, credentials);
-  if (!caller.ok()) {
-    edge_.admission.CountRefused(ReasonOf(caller.status()));
-    return caller.status();
-  }
+  absl::StatusOr<CallerRef> caller = AdmitCaller(edge_, method, request);
+  if (!caller.ok()) return caller.status();
   caller_ = *std::move(caller);
   if (absl::Status set = SetLimits(request, timeout_header); !set.ok()) return set;
   return edge_.admission.Enter(limits_, *caller_);

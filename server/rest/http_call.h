@@ -15,6 +15,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/call_limits.h"
@@ -38,6 +39,11 @@ struct HttpMethod {
   absl::string_view name;    // "POST /v1/like".
   absl::string_view method;  // "counter.v1.CounterService/Like".
 };
+
+// Who makes a request of `method`, by its token or certificate; or why it is not let in, which is
+// counted. The first thing of every HttpCall, and all that is asked of what is no call.
+absl::StatusOr<CallerRef> AdmitCaller(const Edge& edge, absl::string_view method,
+                                      const http::Request& request);
 
 class HttpCall {
  public:

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/error.h"
 #include "server/callers/callers.h"
@@ -16,10 +17,6 @@
 
 namespace counter::rest {
 namespace {
-
-// Routes that charge the rate limit.
-constexpr char kLikeRoute[] = "POST /v1/like";
-constexpr char kWriteLikesRoute[] = "POST /v1/write_likes";
 
 // A browser sends other types to any server without asking it first.
 bool IsJson(const http::Request& request) {
@@ -107,49 +104,54 @@ std::vector<ItemRef> ItemsOf(const std::string& type, const std::vector<int64_t>
 
 }  // namespace
 
-void RestApi::Register(http::HttpServer& server) {
-  const auto add = [&](const char* method, const char* path, HttpMethod called, Method handler) {
-    server.AddRoute(method, path, [this, called, handler](const http::Request& request) {
-      return Run(called, handler, request);
-    });
-  };
-  add("POST", "/v1/like", {kLikeRoute, "counter.v1.CounterService/Like"}, &RestApi::Like);
-  add("DELETE", "/v1/like", {"DELETE /v1/like", "counter.v1.CounterService/Unlike"},
-      &RestApi::Unlike);
-  add("POST", "/v1/unlike", {"POST /v1/unlike", "counter.v1.CounterService/Unlike"},
-      &RestApi::Unlike);
-  add("POST", "/v1/write_likes", {kWriteLikesRoute, "counter.v1.CounterService/WriteLikes"},
-      &RestApi::WriteLikes);
-  add("GET", "/v1/count", {"GET /v1/count", "counter.v1.CounterService/GetCount"}, &RestApi::Count);
-  add("POST", "/v1/counts", {"POST /v1/counts", "counter.v1.CounterService/BatchGetCounts"},
-      &RestApi::Counts);
-  add("GET", "/v1/counts", {"GET /v1/counts", "counter.v1.CounterService/BatchGetCounts"},
-      &RestApi::Counts);
-  add("POST", "/v1/has_liked", {"POST /v1/has_liked", "counter.v1.CounterService/HasLiked"},
-      &RestApi::HasLiked);
-  add("GET", "/v1/has_liked", {"GET /v1/has_liked", "counter.v1.CounterService/HasLiked"},
-      &RestApi::HasLiked);
-  add("GET", "/v1/likes", {"GET /v1/likes", "counter.v1.CounterService/ListLikes"},
-      &RestApi::Likes);
-  add("GET", "/v1/likers", {"GET /v1/likers", "counter.v1.CounterService/ListLikers"},
-      &RestApi::Likers);
+const std::vector<RestApi::Route>& RestApi::Routes() {
+  static const auto* const routes = new std::vector<Route>{
+      {{"POST /v1/like", "counter.v1.CounterService/Like"}, &RestApi::Like, /*charges=*/true},
+      {{"DELETE /v1/like", "counter.v1.CounterService/Unlike"}, &RestApi::Unlike},
+      {{"POST /v1/unlike", "counter.v1.CounterService/Unlike"}, &RestApi::Unlike},
+      {{"POST /v1/write_likes", "counter.v1.CounterService/WriteLikes"},
+       &RestApi::WriteLikes,
+       /*charges=*/true},
+      {{"GET /v1/count", "counter.v1.CounterService/GetCount"}, &RestApi::Count},
+      {{"POST /v1/counts", "counter.v1.CounterService/BatchGetCounts"}, &RestApi::Counts},
+      {{"GET /v1/counts", "counter.v1.CounterService/BatchGetCounts"}, &RestApi::Counts},
+      {{"POST /v1/has_liked", "counter.v1.CounterService/HasLiked"}, &RestApi::HasLiked},
+      {{"GET /v1/has_liked", "counter.v1.CounterService/HasLiked"}, &RestApi::HasLiked},
+      {{"GET /v1/likes", "counter.v1.CounterService/ListLikes"}, &RestApi::Likes},
+      {{"GET /v1/likers", "counter.v1.CounterService/ListLikers"}, &RestApi::Likers}};
+  return *routes;
 }
 
-Task<http::Response> RestApi::Run(HttpMethod called, Method method, const http::Request& request) {
+absl::string_view RestApi::MethodOf(absl::string_view route) {
+  for (const Route& known : Routes()) {
+    if (known.called.name == route) return known.called.method;
+  }
+  return "";
+}
+
+void RestApi::Register(http::HttpServer& server) {
+  for (const Route& route : Routes()) {
+    const std::pair<std::string, std::string> name = absl::StrSplit(route.called.name, ' ');
+    server.AddRoute(name.first, name.second,
+                    [this, &route](const http::Request& request) { return Run(route, request); });
+  }
+}
+
+Task<http::Response> RestApi::Run(const Route& route, const http::Request& request) {
   if (request.method != "GET" && !IsJson(request)) {
     co_return RefusalResponse(415, "The body must be JSON, with Content-Type: application/json.");
   }
-  HttpCall call(edge_, called, request, kTimeoutHeader);
+  HttpCall call(edge_, route.called, request, kTimeoutHeader);
   absl::Status status = call.admitted();
   http::Response response;
   if (status.ok()) {
-    Task<Body> task = (this->*method)(request, call);
+    Task<Body> task = (this->*route.method)(request, call);
     Body body = co_await std::move(task);
     status = body.status();
     if (status.ok()) response = Ok(*std::move(body));
   }
   if (!status.ok()) response = ErrorResponse(status);
-  if (called.name == kLikeRoute || called.name == kWriteLikesRoute) AddRateLimit(status, response);
+  if (route.charges) AddRateLimit(status, response);
   call.Finish(response, status);
   co_return response;
 }

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/task.h"
 #include "server/counter_service.h"
@@ -58,12 +59,24 @@ class RestApi {
   // Call it once, before server.Start().
   void Register(http::HttpServer& server);
 
+  // Which method of the service a route of REST is: "counter.v1.CounterService/Like" for
+  // "POST /v1/like"; empty for what is no route of REST.
+  static absl::string_view MethodOf(absl::string_view route);
+
  private:
   using Body = absl::StatusOr<std::string>;
   // Answers with the body of a 200, or why not.
   using Method = Task<Body> (RestApi::*)(const http::Request&, const HttpCall&);
 
-  Task<http::Response> Run(HttpMethod called, Method method, const http::Request& request);
+  // One row of the table of all routes.
+  struct Route {
+    HttpMethod called;
+    Method method;
+    bool charges = false;  // The rate limit: the answer tells of it.
+  };
+  static const std::vector<Route>& Routes();
+
+  Task<http::Response> Run(const Route& route, const http::Request& request);
 
   Task<Body> Like(const http::Request& request, const HttpCall& call);
   Task<Body> Unlike(const http::Request& request, const HttpCall& call);

@@ -256,8 +256,15 @@ TEST_CASE("The same rules hold over REST and Connect") {
   CHECK(call("POST", kConnect, message, Bearer(kFeed)).status == 200);
 
   // The live page names items: its events are for who may see them. Health is open.
+  const auto refused = [&](const char* reason) {
+    return MetricOf(*server, "counter_calls_refused_total", {{"reason", reason}});
+  };
+  const double strangers = refused("UNAUTHENTICATED");
+  const double denied = refused("CALLER_NOT_ALLOWED");
   CHECK(call("GET", "/live", "", "").status == 401);
   CHECK(call("GET", "/live", "", Bearer(kFeed)).status == 403);
+  CHECK(refused("UNAUTHENTICATED") == strangers + 1);
+  CHECK(refused("CALLER_NOT_ALLOWED") == denied + 1);
   CHECK(call("GET", "/health", "", "").status == 200);
 }
 
