@@ -129,34 +129,20 @@ Task<absl::Status> CounterProto::Unlike(const ProtoCall& call, const v1::UnlikeR
 Task<absl::Status> CounterProto::WriteLikes(const ProtoCall& call,
                                             const v1::WriteLikesRequest& request,
                                             v1::WriteLikesResponse& response) {
-  // Those of users for whom the caller may not act keep their places and go no further. Too many
-  // are refused by their number, so they are all handed on.
-  const bool checks_users =
-      !call.caller.users.IsAll() && static_cast<size_t>(request.mutations_size()) <= kBatchItemsMax;
   std::vector<MutationRef> mutations = ToMutationRefs(request.mutations());
-  std::vector<absl::Status> allowed(mutations.size());
-  if (checks_users) {
-    for (size_t i = 0; i < mutations.size(); ++i) {
-      allowed[i] = CheckUser(call.caller, mutations[i].user_id);
+  std::vector<absl::Status> refused;
+  // More than the limit are refused by their number alone.
+  if (mutations.size() <= kBatchItemsMax) {
+    refused.reserve(mutations.size());
+    for (const MutationRef& mutation : mutations) {
+      refused.push_back(CheckUser(call.caller, mutation.user_id));
     }
-    size_t next = 0;
-    for (size_t i = 0; i < mutations.size(); ++i) {
-      if (allowed[i].ok()) std::swap(mutations[next++], mutations[i]);
-    }
-    mutations.resize(next);
   }
   Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> write =
-      service_.WriteLikes(std::move(mutations), call.limits);
+      service_.WriteLikes(std::move(mutations), std::move(refused), call.limits);
   absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>> answers = co_await std::move(write);
   if (!answers.ok()) co_return answers.status();
-  std::vector<absl::StatusOr<WriteAnswer>> all;
-  all.reserve(allowed.size());
-  auto next = answers->begin();
-  for (absl::Status& status : allowed) {
-    all.push_back(status.ok() ? *std::move(next++)
-                              : absl::StatusOr<WriteAnswer>(std::move(status)));
-  }
-  AddMutationResults(call, request.mutations(), std::move(all), *response.mutable_results());
+  AddMutationResults(call, request.mutations(), *std::move(answers), *response.mutable_results());
   co_return absl::OkStatus();
 }
 

@@ -115,17 +115,18 @@ Task<absl::StatusOr<WriteAnswer>> CounterService::WriteOne(Action action, int64_
 }
 
 Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::WriteLikes(
-    std::vector<MutationRef> mutations, CallLimits limits) {
-  return WriteMany(std::move(mutations), Charging::kCharged, std::move(limits));
+    std::vector<MutationRef> mutations, std::vector<absl::Status> refused, CallLimits limits) {
+  return WriteMany(std::move(mutations), std::move(refused), Charging::kCharged, std::move(limits));
 }
 
 Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::ImportLikes(
     std::vector<MutationRef> mutations, CallLimits limits) {
-  return WriteMany(std::move(mutations), Charging::kUncharged, std::move(limits));
+  return WriteMany(std::move(mutations), {}, Charging::kUncharged, std::move(limits));
 }
 
 Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::WriteMany(
-    std::vector<MutationRef> mutations, Charging charging, CallLimits limits) {
+    std::vector<MutationRef> mutations, std::vector<absl::Status> refused, Charging charging,
+    CallLimits limits) {
   RequestCheck size_check(item_types_);
   if (!size_check.Size("mutations", mutations.size())) co_return size_check.error();
 
@@ -134,6 +135,10 @@ Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::W
   std::vector<Mutation> accepted;
   std::vector<size_t> places;
   for (size_t i = 0; i < mutations.size(); ++i) {
+    if (!refused.empty() && !refused[i].ok()) {
+      answers[i] = std::move(refused[i]);
+      continue;
+    }
     const std::string field = absl::StrCat("mutations[", i, "]");
     const MutationRef& mutation = mutations[i];
     RequestCheck check(item_types_);

@@ -127,10 +127,13 @@ class CounterService {
   Task<absl::StatusOr<WriteAnswer>> Like(int64_t user_id, ItemRef item, CallLimits limits);
   Task<absl::StatusOr<WriteAnswer>> Unlike(int64_t user_id, ItemRef item, CallLimits limits);
 
-  // Answer i is of mutations[i], each with an outcome of its own. Error of the whole:
-  // kInvalidRequest for more than kBatchItemsMax mutations.
+  // Answer i is of mutations[i], each with an outcome of its own. One that was refused before it
+  // came here is answered by its refused[i] and goes no further, but keeps its place, so that what
+  // is said of the others names the caller's own. Requires a status for each mutation, or none at
+  // all: nothing was refused. Error of the whole: kInvalidRequest for more than kBatchItemsMax
+  // mutations.
   Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> WriteLikes(
-      std::vector<MutationRef> mutations, CallLimits limits);
+      std::vector<MutationRef> mutations, std::vector<absl::Status> refused, CallLimits limits);
 
   // For operators, who are not users: charges nobody. Otherwise as WriteLikes.
   Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> ImportLikes(
@@ -163,7 +166,8 @@ class CounterService {
                                              CallLimits limits);
   enum class Charging : uint8_t { kCharged, kUncharged };
   Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> WriteMany(
-      std::vector<MutationRef> mutations, Charging charging, CallLimits limits);
+      std::vector<MutationRef> mutations, std::vector<absl::Status> refused, Charging charging,
+      CallLimits limits);
   // Charges, applies and tells the caches. Result i is of mutations[i].
   Task<WriteResults> Write(std::vector<Mutation> mutations, CallLimits limits);
   Task<std::vector<LikeGrant>> Charge(const std::vector<LikeCharge>& charges);

@@ -91,7 +91,7 @@ LikedAnswer HasLiked(CounterService& service, int64_t user, std::vector<ItemRef>
 }
 std::vector<absl::StatusOr<WriteAnswer>> WriteLikes(CounterService& service,
                                                     std::vector<MutationRef> mutations) {
-  auto answers = BlockingWait(service.WriteLikes(std::move(mutations), {}));
+  auto answers = BlockingWait(service.WriteLikes(std::move(mutations), {}, {}));
   REQUIRE(answers.ok());
   return *std::move(answers);
 }
@@ -190,6 +190,26 @@ TEST_CASE("each mutation of WriteLikes has its own outcome, in the order of the 
   CHECK((answers[7]->changed && answers[7]->count == 1));
 }
 
+TEST_CASE("a mutation that was refused before is not applied, and the others keep their places") {
+  Setup setup;
+  CounterService service = setup.Service();
+  const absl::Status no = MakeError(ErrorReason::kUserNotAllowed, "not for this user");
+  const auto answers = BlockingWait(service.WriteLikes({{5, {"post", 456}, kLike},
+                                                        {0, {"post", 456}, kLike},
+                                                        {1, {"post", 456}, kLike},
+                                                        {0, {"nope", 456}, kLike},
+                                                        {2, {"nope", 456}, kLike}},
+                                                       {no, {}, {}, no, {}}, {}));
+  REQUIRE(answers.ok());
+  REQUIRE(answers->size() == 5);
+  for (const int refused : {0, 3}) {
+    CHECK(ReasonOf((*answers)[refused].status()) == ErrorReason::kUserNotAllowed);
+  }
+  CHECK(FieldViolationsOf((*answers)[1].status()).at(0).field == "mutations[1].user_id");
+  CHECK(FieldViolationsOf((*answers)[4].status()).at(0).field == "mutations[4].item.item_type");
+  CHECK(((*answers)[2]->changed && (*answers)[2]->count == 1));
+}
+
 TEST_CASE("WriteLikes takes 0 to 1000 mutations") {
   Setup setup;
   CounterService service = setup.Service();
@@ -198,7 +218,7 @@ TEST_CASE("WriteLikes takes 0 to 1000 mutations") {
   for (int i = 0; i < 1000; ++i) mutations.push_back({i + 1, {"post", 456}, kLike});
   CHECK(WriteLikes(service, mutations).back()->count == 1000);
   mutations.push_back({1, {"post", 456}, kLike});
-  const auto refused = BlockingWait(service.WriteLikes(mutations, {}));
+  const auto refused = BlockingWait(service.WriteLikes(mutations, {}, {}));
   CHECK(FieldViolationsOf(refused.status()) ==
         std::vector<FieldViolation>{{"mutations", "must have at most 1000 elements, got 1001"}});
 }

@@ -218,35 +218,30 @@ Task<RestApi::Body> RestApi::Unlike(const http::Request& request, const HttpCall
   co_return UnlikedAnswerBody(*answer);
 }
 
-// A mutation that is wrong is refused alone, and here, where its fields have the names of REST; the
-// service sees the others in their order.
+// A mutation that is wrong is refused alone, and here, where its fields have the names of REST.
 Task<RestApi::Body> RestApi::WriteLikes(const http::Request& request, const HttpCall& call) {
   RequestFields fields = FieldsOf(request);
-  const std::vector<MutationFields> mutations = fields.Mutations("mutations");
+  const std::vector<MutationFields> sent = fields.Mutations("mutations");
   const absl::Status checked = Check(fields.violations(), {});
   if (!checked.ok()) co_return checked;
+  std::vector<MutationRef> mutations;
   std::vector<absl::Status> refused;
-  std::vector<MutationRef> good;
-  refused.reserve(mutations.size());
-  for (const MutationFields& mutation : mutations) {
+  mutations.reserve(sent.size());
+  refused.reserve(sent.size());
+  for (const MutationFields& one : sent) {
     const std::string field = absl::StrCat("mutations[", refused.size(), "]");
-    absl::Status verdict = Check(mutation.violations, {{field, mutation.mutation.item.type}});
-    if (verdict.ok()) verdict = CheckUser(call.caller(), mutation.mutation.user_id);
+    absl::Status verdict = Check(one.violations, {{field, one.mutation.item.type}});
+    if (verdict.ok()) verdict = CheckUser(call.caller(), one.mutation.user_id);
     refused.push_back(std::move(verdict));
-    if (refused.back().ok()) good.push_back(mutation.mutation);
+    mutations.push_back(one.mutation);
   }
-  Task<WriteAnswers> write = service_.WriteLikes(good, call.limits());
+  Task<WriteAnswers> write = service_.WriteLikes(mutations, std::move(refused), call.limits());
   const WriteAnswers answers = co_await std::move(write);
   if (!answers.ok()) co_return answers.status();
   std::string body = "{\"results\":[";
-  for (size_t i = 0, next = 0; i < refused.size(); ++i) {
+  for (size_t i = 0; i < mutations.size(); ++i) {
     if (i > 0) body += ',';
-    if (refused[i].ok()) {
-      const absl::StatusOr<WriteAnswer>& answer = (*answers)[next];
-      body += ResultBody(good[next++].action == kActionLike, answer);
-    } else {
-      body += ErrorBody(refused[i]);
-    }
+    body += ResultBody(mutations[i].action == kActionLike, (*answers)[i]);
   }
   co_return absl::StrCat(body, "]}");
 }

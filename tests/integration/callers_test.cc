@@ -268,6 +268,43 @@ TEST_CASE("The same rules hold over REST and Connect") {
   CHECK(call("GET", "/health", "", "").status == 200);
 }
 
+TEST_CASE("What is wrong with a mutation is named by its place, whoever others were refused for") {
+  const CallerFiles files;
+  auto server = StartServer(files.settings());
+  // Users 5 and 2000 are not the kiosk's; posts 0 and -1 are nobody's.
+  v1::WriteLikesRequest request;
+  for (const auto& [user, post] : std::vector<std::pair<int64_t, int64_t>>{
+           {5, 1}, {1001, 1}, {2000, 1}, {1002, 0}, {1003, -1}}) {
+    v1::Mutation& mutation = *request.add_mutations();
+    mutation.set_user_id(user);
+    mutation.mutable_item()->set_item_type("post");
+    mutation.mutable_item()->set_item_id(post);
+    mutation.set_action(v1::ACTION_LIKE);
+  }
+  v1::WriteLikesResponse response;
+  const auto stub = v1::CounterService::NewStub(ChannelTo(*server));
+  REQUIRE(
+      Call(*stub, &v1::CounterService::Stub::WriteLikes, Bearer(kKiosk), request, response).ok());
+  REQUIRE(response.results_size() == 5);
+  const auto details = [&](int i) { return response.results(i).error().ShortDebugString(); };
+  CHECK(absl::StrContains(details(0), "USER_NOT_ALLOWED"));
+  CHECK(response.results(1).outcome() == v1::OUTCOME_LIKED);
+  CHECK(absl::StrContains(details(2), "USER_NOT_ALLOWED"));
+  CHECK(absl::StrContains(details(3), "mutations[3].item.item_id"));
+  CHECK(absl::StrContains(details(4), "mutations[4].item.item_id"));
+  CHECK(response.results(1).count() == 1);
+
+  HttpClient http(server->http_port());
+  const auto answer =
+      http.Call("POST", "/v1/write_likes",
+                R"({"mutations":[{"user_id":5,"item_id":1,"action":"like"},)"
+                R"({"user_id":1001,"item_id":0,"action":"like"}]})",
+                {{"Content-Type", "application/json"}, {"Authorization", Bearer(kKiosk)}});
+  CHECK(answer.status == 200);
+  CHECK(absl::StrContains(answer.body, "USER_NOT_ALLOWED"));
+  CHECK(absl::StrContains(answer.body, "mutations[1].item_id"));
+}
+
 TEST_CASE("Reflection obeys the table as any method, and health is open") {
   const CallerFiles files;
   auto server = StartServer(files.settings());
