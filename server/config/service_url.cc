@@ -26,16 +26,29 @@ std::string WithoutDriver(absl::string_view text) {
   return absl::StrCat(text.substr(0, plus), text.substr(scheme_end));
 }
 
-// Where the hosts of a URL stand in it; an empty stretch if it names none.
+// Where something stands in a URL; empty if it is not there.
 struct Stretch {
   size_t begin = 0;
   size_t end = 0;
 };
-Stretch HostsIn(absl::string_view text) {
+
+// User, password and hosts.
+Stretch AuthorityIn(absl::string_view text) {
   const size_t scheme_end = text.find("://");
   if (scheme_end == absl::string_view::npos) return {};
-  Stretch hosts = {scheme_end + 3,
-                   std::min(text.find_first_of("/?#", scheme_end + 3), text.size())};
+  return {scheme_end + 3, std::min(text.find_first_of("/?#", scheme_end + 3), text.size())};
+}
+
+// By which @ the password ends, readers do not agree if there are several: Boost takes some such
+// texts as a URL without a password, and would show it.
+bool IsAmbiguous(absl::string_view text) {
+  const Stretch authority = AuthorityIn(text);
+  const absl::string_view all = text.substr(authority.begin, authority.end - authority.begin);
+  return std::count(all.begin(), all.end(), '@') > 1;
+}
+
+Stretch HostsIn(absl::string_view text) {
+  Stretch hosts = AuthorityIn(text);
   const size_t at = text.substr(0, hosts.end).rfind('@');
   if (at != absl::string_view::npos && at >= hosts.begin) hosts.begin = at + 1;
   return hosts;
@@ -66,10 +79,10 @@ namespace {
 std::optional<std::string> ProblemWith(const std::string& text,
                                        const std::vector<absl::string_view>& schemes) {
   const auto parsed = urls::parse_uri(ToBoost(text));
-  if (!parsed.has_value()) {
+  if (!parsed.has_value() || IsAmbiguous(text)) {
     return "it is no URL (special characters in a password must be percent-encoded)";
   }
-  const urls::url_view url = *parsed;
+  const urls::url_view& url = *parsed;
   const absl::string_view scheme(url.scheme().data(), url.scheme().size());
   if (std::find(schemes.begin(), schemes.end(), scheme) == schemes.end()) {
     return "its scheme is another one";
@@ -93,6 +106,7 @@ std::optional<std::string> ParseServiceUrl(absl::string_view text,
 }
 
 std::string RedactUrl(absl::string_view text) {
+  if (IsAmbiguous(text)) return "(hidden)";
   const std::vector<std::string> one_host_each = OneHostEach(text);
   const auto is_url = [](const std::string& one) {
     const auto parsed = urls::parse_uri(ToBoost(one));

@@ -113,6 +113,18 @@ TEST_CASE("no password is left in a redacted list, not even one that was split")
   }
 }
 
+TEST_CASE("a URL with several @ is hidden and refused: nobody knows where its password ends") {
+  for (const char* text : {"redis://@:hunter2@h", "redis://u@:hunter2@h:1", "redis://:hunter2@@h",
+                           "redis://u:a@hunter2@h1,h2", "redis://h1,u@:hunter2@h2"}) {
+    CAPTURE(text);
+    CHECK(RedactUrl(text) == "(hidden)");
+    CHECK(RedactUrls(text) == "(hidden)");
+    ServiceUrl url;
+    CHECK(ParseServiceUrl(text, {"redis"}, url).has_value());
+  }
+  CHECK(RedactUrl("redis://u:hunter2@h/0?x=a@b@c") == "redis://u:***@h/0?x=a@b@c");
+}
+
 TEST_CASE("a text without a recognisable place for its password is hidden whole") {
   for (const char* text : {"hunter2", "postgresql://u:hunter2 @h/", "u:hunter2@h",
                            "hunter2:", "mailto:hunter2", "a://u:hunter2%2@h", "\xff"}) {
