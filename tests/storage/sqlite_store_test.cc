@@ -15,10 +15,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mutex.h"
+#include "base/task.h"
 #include "storage/sqlite/database.h"
 #include "tests/contract/store_calls.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_settings.h"
+#include "tests/support/workers.h"
 
 namespace counter::testing {
 namespace {
@@ -239,6 +241,42 @@ TEST_CASE("sqlite store: the observer is told what was committed") {
   CHECK(observed.errors[{StoreQueue::kReads, ErrorReason::kDeadlineExceeded}] == 1);
 }
 
+TEST_CASE("sqlite store: two repairs of one difference at once put it right once") {
+  TempDir folder;
+  const std::string path = folder.File("likes.db");
+  const std::unique_ptr<MaintainedStore> store = OpenSqliteStore(At(path)).value();
+  // So many likes that a second recount, which begins when the first has ended, is still at it when
+  // the first repair is written.
+  constexpr int kLikes = 100'000;
+  {
+    std::string error;
+    auto writer = Database::Open(path, Database::Use::kWrite, 1000, error);
+    REQUIRE(writer != nullptr);
+    REQUIRE(writer->Execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
+                            "i < 100000) INSERT INTO user_likes(user_id, item_id, created_at, "
+                            "item_type) SELECT i, 1, 1, 1 FROM n") == DatabaseCode::kOk);
+  }
+  for (int round = 0; round < 2; ++round) {
+    std::vector<int> corrected(2);
+    std::vector<ErrorReason> refused(2, ErrorReason::kOverloaded);
+    RunWorkers(2, [&](int worker) {
+      const auto repaired = BlockingWait(store->Repair({Post(1)}, {}));
+      if (repaired.ok()) {
+        corrected[worker] = static_cast<int>(repaired->size());
+      } else {
+        refused[worker] = ReasonOf(repaired.status());
+      }
+    });
+    CHECK(corrected[0] + corrected[1] == 1);
+    for (const ErrorReason reason : refused) CHECK(reason == ErrorReason::kOverloaded);
+    CHECK(CountOf(*store, Post(1)).count == kLikes);
+    CHECK(AuditAll(*store).findings.empty());
+    std::string error;
+    auto writer = Database::Open(path, Database::Use::kWrite, 1000, error);
+    REQUIRE(writer->Execute("UPDATE counters SET count = count + 7") == DatabaseCode::kOk);
+  }
+}
+
 TEST_CASE("sqlite store: a reader of an old snapshot does not keep the log growing for ever") {
   TempDir folder;
   const std::string path = folder.File("likes.db");
@@ -259,7 +297,7 @@ TEST_CASE("sqlite store: a reader of an old snapshot does not keep the log growi
   look.Reset();
   for (int64_t i = 0; i < 20; ++i) write(1 + i * 300);
   const auto grown = std::filesystem::file_size(path + "-wal");
-  CHECK(grown > 50 * 4096);
+  CHECK(grown > 50UL * 4096);
   CHECK(reader->Execute("COMMIT") == DatabaseCode::kOk);
   for (int64_t i = 20; i < 40; ++i) write(1 + i * 300);
   CHECK(std::filesystem::file_size(path + "-wal") <= grown * 2);
