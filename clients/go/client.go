@@ -53,6 +53,7 @@ type Client struct {
 	stub       pb.CounterServiceClient
 	deadline   time.Duration
 	tokens     *tokens
+	noRetries  bool
 }
 
 // Connect never blocks: connections are made when calls need them, and made again when they break. It fails
@@ -94,7 +95,8 @@ func Connect(target string, options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &Client{connection: connection, stub: pb.NewCounterServiceClient(connection), deadline: options.Deadline}
+	client := &Client{connection: connection, stub: pb.NewCounterServiceClient(connection), deadline: options.Deadline,
+		noRetries: options.NoRetries}
 	if client.deadline == 0 {
 		client.deadline = defaultDeadline
 	}

@@ -126,6 +126,21 @@ func main() {
 
 	readYourWrites(ctx)
 	secure()
+
+	// snippet: watch
+	watch, err := likes.WatchCounts(ctx, []counter.Item{post})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer watch.Stop()
+	update, err := watch.Next() // The counts of now; then, each time, those that have changed.
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, count := range update.Counts {
+		fmt.Println("watched:", count.Item.Type, count.Item.ID, count.Count)
+	}
+	// snippet end
 }
 
 func readYourWrites(ctx context.Context) {

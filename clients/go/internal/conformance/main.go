@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,9 @@ import (
 )
 
 type object map[string]any
+
+// Of the watch's deadline.
+var endWatch context.CancelFunc = func() {}
 
 type request struct {
 	Call            string
@@ -47,6 +51,7 @@ func main() {
 	lines.Buffer(nil, 16<<20)
 	answers := json.NewEncoder(os.Stdout)
 	var client *counter.Client
+	var watch *counter.Watch
 	for lines.Scan() {
 		var asked request
 		must(json.Unmarshal(lines.Bytes(), &asked))
@@ -58,7 +63,21 @@ func main() {
 			must(answers.Encode(object{"reply": object{}}))
 			continue
 		}
-		reply, err := call(client, asked)
+		var reply object
+		var err error
+		switch asked.Call {
+		case "watch":
+			watch = begin(client, asked)
+			reply, err = next(watch)
+		case "next_update":
+			reply, err = next(watch)
+		case "stop_watch":
+			watch.Stop()
+			endWatch()
+			reply = object{}
+		default:
+			reply, err = call(client, asked)
+		}
 		if err != nil {
 			must(answers.Encode(object{"error": failure(err)}))
 		} else {
@@ -156,6 +175,29 @@ func call(client *counter.Client, asked request) (object, error) {
 		return object{"liked": append([]bool{}, reply.Liked...), "source": reply.Source.String(),
 			"as_of_ms": reply.AsOf.UnixMilli(), "request_id": reply.RequestID}, nil
 	}
+}
+
+func begin(client *counter.Client, asked request) *counter.Watch {
+	ctx := context.Background()
+	if asked.DeadlineMs != 0 {
+		ctx, endWatch = context.WithTimeout(ctx, time.Duration(asked.DeadlineMs)*time.Millisecond)
+	}
+	watch, err := client.WatchCounts(ctx, items(asked.Items), counter.WithTokens(asked.Tokens...))
+	must(err)
+	return watch
+}
+
+func next(watch *counter.Watch) (object, error) {
+	update, err := watch.Next()
+	if err != nil {
+		return nil, err
+	}
+	counts := []object{}
+	for _, one := range update.Counts {
+		counts = append(counts, count(one))
+	}
+	sort.Slice(counts, func(i, j int) bool { return counts[i]["item"].(string) < counts[j]["item"].(string) })
+	return object{"counts": counts, "snapshot": update.Snapshot}, nil
 }
 
 func list(ctx context.Context, client *counter.Client, asked request, options []counter.CallOption) (object, error) {
