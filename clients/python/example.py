@@ -77,6 +77,14 @@ secure = counter.Client("dns:///counter.example:443", tls=tls, bearer_token="sec
 # snippet end
 secure.close()
 
+# snippet: watch
+with likes.watch_counts([("post", 456)]) as watch:
+    for update in watch:  # The counts of now; then, each time, those that have changed.
+        for count in update.counts:
+            print("watched:", *count.item, count.count)
+        break
+# snippet end
+
 # snippet: async
 import asyncio
 

@@ -54,6 +54,16 @@ def call(client, request):
     return method(int(request["user"]), [item(text) for text in request["items"]], **options)
 
 
+def watch(client, request):
+    options = {"deadline": request["deadline_ms"] / 1000} if "deadline_ms" in request else {}
+    return client.watch_counts([item(text) for text in request["items"]], consistency_tokens=request.get("tokens", ()),
+                               **options)
+
+
+def update(value):
+    return {"counts": sorted(map(count, value.counts), key=lambda one: one["item"]), "snapshot": value.snapshot}
+
+
 def count(value):
     return {"item": "%s:%d" % value.item, "count": str(value.count), "source": value.source.name,
             "as_of_ms": int(value.as_of.timestamp() * 1000), "consistency_token": value.consistency_token}
@@ -100,7 +110,7 @@ def failure(error):
 
 
 def run():
-    client = None
+    client = watched = None
     for line in sys.stdin:
         request = json.loads(line)
         try:
@@ -108,6 +118,12 @@ def run():
                 if client is not None:
                     client.close()
                 client, answer = connect(request, counter.Client), {"reply": {}}
+            elif request["call"] == "stop_watch":
+                watched.stop()
+                answer = {"reply": {}}
+            elif request["call"] in ("watch", "next_update"):
+                watched = watch(client, request) if request["call"] == "watch" else watched
+                answer = {"reply": update(next(watched))}
             else:
                 value = call(client, request)
                 answer = {"reply": reply(list(value) if request["call"].startswith("all_") else value)}
@@ -117,7 +133,7 @@ def run():
 
 
 async def run_async():
-    client = None
+    client = watched = None
     while line := await asyncio.to_thread(sys.stdin.readline):
         request = json.loads(line)
         try:
@@ -125,6 +141,12 @@ async def run_async():
                 if client is not None:
                     await client.close()
                 client, answer = connect(request, counter.AsyncClient), {"reply": {}}
+            elif request["call"] == "stop_watch":
+                watched.stop()
+                answer = {"reply": {}}
+            elif request["call"] in ("watch", "next_update"):
+                watched = watch(client, request) if request["call"] == "watch" else watched
+                answer = {"reply": update(await watched.__anext__())}
             else:
                 value = call(client, request)
                 answer = {"reply": reply([one async for one in value] if request["call"].startswith("all_")

@@ -6,18 +6,19 @@
 
 from ._calls import VERSION as __version__
 from ._calls import service_config
-from .aio import AsyncClient
-from .client import Client
+from .aio import AsyncClient, AsyncWatch
+from .client import Client, Watch
 from .errors import (Cancelled, CounterError, DeadlineExceeded, FailedPrecondition, FieldViolation, Internal,
                      InvalidArgument, NotFound, OutOfRange, Overloaded, PermissionDenied, QuotaViolation, RateLimited,
                      ResourceExhausted, Unauthenticated, Unavailable, Unimplemented)
 from .types import (Action, Consistency, Count, Counts, Item, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Source,
-                    Tls, WriteResults, Written)
+                    Tls, Update, WriteResults, Written)
 
 __all__ = [
-    "Action", "AsyncClient", "Cancelled", "Client", "Consistency", "Count", "CounterError", "Counts",
+    "Action", "AsyncClient", "AsyncWatch", "Cancelled", "Client", "Consistency", "Count", "CounterError", "Counts",
     "DeadlineExceeded", "FailedPrecondition", "FieldViolation", "Internal", "InvalidArgument", "Item", "Like", "Liked",
     "Liker", "LikersPage", "LikesPage", "Mutation", "NotFound", "OutOfRange", "Overloaded", "PermissionDenied", "QuotaViolation", "RateLimited",
-    "ResourceExhausted", "Source", "Tls", "Unauthenticated", "Unavailable", "Unimplemented", "WriteResults", "Written",
+    "ResourceExhausted", "Source", "Tls", "Unauthenticated", "Unavailable", "Unimplemented", "Update", "Watch", "WriteResults",
+    "Written",
     "__version__", "service_config",
 ]

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 import grpc
 
 from . import errors
+from ._watch import WatchState
 from .types import (Action, Consistency, Count, Counts, Item, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Source,
                     Tls, WriteResults, Written)
 from .v1 import counter_pb2 as pb
@@ -70,6 +71,7 @@ class Calls:
         if bearer_token is not None and tls is None:
             raise ValueError("bearer_token: expected tls with it; a token must not travel in plain text")
         self._deadline = deadline
+        self._retries = retries
         self._tokens = Tokens() if read_your_writes else None
         self._config = service_config()
         if not retries:
@@ -129,8 +131,7 @@ class Calls:
 
         def decode(reply: Any, request_id: str) -> Counts:
             _check_number(reply.counts, asked, request_id)
-            return Counts([_count(Item(c.item.item_type, c.item.item_id), c, request_id) for c in reply.counts],
-                          request_id)
+            return Counts(item_counts(reply, request_id), request_id)
 
         return self._call("BatchGetCounts", request, options, decode)
 
@@ -158,7 +159,16 @@ class Calls:
         return self._call("ListLikers", request, options, lambda reply, request_id: LikersPage(
             [Liker(liker.user_id, _time(liker.liked_at)) for liker in reply.likers], reply.next_page_token, request_id))
 
+    def watch(self, items: Iterable[Any], tokens: Sequence[str], options: Dict[str, Any]) -> WatchState:
+        deadline, metadata = self._described(options)
+        return WatchState(items, tokens, metadata, deadline, self._retries)
+
     def _call(self, method: str, request: Any, options: Dict[str, Any], decode: Callable[[Any, str], Any]) -> Call:
+        deadline, metadata = self._described(options)
+        return Call(method, request, metadata, self._deadline if deadline is None else deadline, decode)
+
+    def _described(self, options: Dict[str, Any]) -> Tuple[Optional[float], Sequence[Tuple[str, str]]]:
+        """The call's own deadline, if it has one, and its metadata."""
         deadline = options.pop("deadline", None)
         request_id, traceparent = options.pop("request_id", ""), options.pop("traceparent", "")
         if options:
@@ -167,8 +177,7 @@ class Calls:
             raise errors.refused("request_id", "expected at most 64 characters of [A-Za-z0-9._-]")
         if not _TRACEPARENT.fullmatch(traceparent):
             raise errors.refused("traceparent", "expected a W3C trace context")
-        metadata = [pair for pair in (("x-request-id", request_id), ("traceparent", traceparent)) if pair[1]]
-        return Call(method, request, metadata, self._deadline if deadline is None else deadline, decode)
+        return deadline, [pair for pair in (("x-request-id", request_id), ("traceparent", traceparent)) if pair[1]]
 
     def _written(self, item: Any, written: Written) -> Written:
         if self._tokens is not None:
@@ -209,6 +218,10 @@ def _source(source: int) -> Source:
 def _count(item: Item, message: Any, request_id: str) -> Count:
     return Count(item, message.count, _source(message.source), _time(message.as_of_time), message.consistency_token,
                  request_id)
+
+
+def item_counts(message: Any, request_id: str) -> List[Count]:
+    return [_count(Item(c.item.item_type, c.item.item_id), c, request_id) for c in message.counts]
 
 
 def _check_number(answers: Sequence[Any], asked: Sequence[Any], request_id: str) -> None:

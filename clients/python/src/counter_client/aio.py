@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, AsyncIterator, Iterable, Optional, Sequence, cast
 
 import grpc
 import grpc.aio
 
 from . import errors
-from ._calls import Call, Calls
+from ._calls import Call, Calls, item_counts
+from ._watch import WatchState, ended, stopped
 from .client import AnyItem
-from .types import (Consistency, Count, Counts, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Tls, WriteResults,
-                    Written)
+from .types import (Consistency, Count, Counts, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Tls, Update,
+                    WriteResults, Written)
 from .v1 import counter_pb2_grpc
+
+_EOF: Any = getattr(grpc.aio, "EOF")  # The types that are published for grpc do not know it.
 
 
 class AsyncClient:
@@ -102,6 +106,16 @@ class AsyncClient:
             if not token:
                 return
 
+    def watch_counts(self, items: Iterable[AnyItem], *, consistency_tokens: Sequence[str] = (),
+                     **options: Any) -> AsyncWatch:
+        """The counts of up to 100 items, and then each change, as an AsyncWatch: `async for update in watch: ...`
+
+        It goes on by itself from what it has told: when its server goes, on another one, and from now when the store
+        has got another history. What is known already is left out: that of which the newest tokens are given, from any
+        answer. It has no deadline but its own: without one it stands until stop().
+        """
+        return AsyncWatch(self._stub.WatchCounts, self._calls.watch(items, consistency_tokens, options))
+
     async def close(self) -> None:
         """Calls that are running end as Cancelled."""
         await self._channel.close(None)
@@ -119,3 +133,71 @@ class AsyncClient:
         except grpc.aio.AioRpcError as failed:
             raise errors.of_call(failed) from None
         return call.decode(reply, errors.by_key(await running.initial_metadata()).get("x-request-id", ""))
+
+
+class AsyncWatch:
+    """Counts as they change: an asynchronous iterator of Updates. For one task, but for stop().
+
+    It raises the CounterError that it ended with: one that is not mended by watching again, or any with retries=False.
+    """
+
+    def __init__(self, method: Any, state: WatchState) -> None:
+        self._method, self._state = method, state
+        self._stopped = asyncio.Event()
+        self._stream: Any = None
+        self._failed: Optional[errors.CounterError] = None
+
+    def stop(self) -> None:
+        """Ends the watch; who waits for an update gets Cancelled. Again it does nothing."""
+        self._stopped.set()
+        if self._stream is not None:
+            self._stream.cancel()
+
+    async def __aenter__(self) -> "AsyncWatch":
+        return self
+
+    async def __aexit__(self, *unused: object) -> None:
+        self.stop()
+
+    def __aiter__(self) -> "AsyncWatch":
+        return self
+
+    async def __anext__(self) -> Update:
+        while self._failed is None:
+            try:
+                update = await self._receive()
+                if update is not None:
+                    return update
+            except errors.CounterError as error:
+                self._stream = None
+                pause = self._state.pause_after(error)
+                if pause is None or await self._is_stopped_within(pause):
+                    self._failed = stopped() if self._stopped.is_set() else error
+        raise self._failed
+
+    async def _is_stopped_within(self, seconds: float) -> bool:
+        try:
+            return await asyncio.wait_for(self._stopped.wait(), seconds)
+        except asyncio.TimeoutError:
+            return False
+
+    async def _receive(self) -> Optional[Update]:
+        if self._stopped.is_set():
+            raise stopped()
+        try:
+            if self._stream is None:
+                self._stream = self._method(self._state.begin(), timeout=self._state.timeout(),
+                                            metadata=self._state.metadata)
+            message = await self._stream.read()
+            if message is _EOF:
+                raise ended()
+            request_id = errors.by_key(await self._stream.initial_metadata()).get("x-request-id", "")
+            return self._state.take(message, item_counts(message, request_id))
+        except grpc.aio.AioRpcError as failed:
+            raise errors.of_call(failed) from None
+        except grpc.aio.UsageError:  # The channel is closed.
+            raise stopped() from None
+        except asyncio.CancelledError:
+            if not self._stopped.is_set():
+                raise
+            raise stopped() from None

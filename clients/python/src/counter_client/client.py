@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Iterable, Iterator, Optional, Sequence, Tuple, Union, cast
 
 import grpc
 
 from . import errors
-from ._calls import Call, Calls
+from ._calls import Call, Calls, item_counts
+from ._watch import WatchState, ended, stopped
 from .types import (Consistency, Count, Counts, Item, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Tls,
-                    WriteResults, Written)
+                    Update, WriteResults, Written)
 from .v1 import counter_pb2_grpc
 
 AnyItem = Union[Item, Tuple[str, int]]
@@ -102,6 +104,15 @@ class Client:
             if not token:
                 return
 
+    def watch_counts(self, items: Iterable[AnyItem], *, consistency_tokens: Sequence[str] = (), **options: Any) -> Watch:
+        """The counts of up to 100 items, and then each change, as a Watch: `for update in watch: ...`
+
+        It goes on by itself from what it has told: when its server goes, on another one, and from now when the store
+        has got another history. What is known already is left out: that of which the newest tokens are given, from any
+        answer. It has no deadline but its own: without one it stands until stop().
+        """
+        return Watch(self._stub.WatchCounts, self._calls.watch(items, consistency_tokens, options))
+
     def close(self) -> None:
         """Calls that are running end as Cancelled."""
         self._channel.close()
@@ -119,3 +130,64 @@ class Client:
         except grpc.RpcError as failed:
             raise errors.of_call(failed) from None
         return call.decode(reply, errors.by_key(rpc.initial_metadata()).get("x-request-id", ""))
+
+
+class Watch:
+    """Counts as they change: an iterator of Updates. For one thread, but for stop().
+
+    It raises the CounterError that it ended with: one that is not mended by watching again, or any with retries=False.
+    """
+
+    def __init__(self, method: Any, state: WatchState) -> None:
+        self._method, self._state = method, state
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()  # Of the stream, between stop() and the thread that waits.
+        self._stream: Any = None
+        self._failed: Optional[errors.CounterError] = None
+
+    def stop(self) -> None:
+        """Ends the watch; who waits for an update gets Cancelled. From any thread; again it does nothing."""
+        with self._lock:
+            self._stopped.set()
+            if self._stream is not None:
+                self._stream.cancel()
+
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.stop()
+
+    def __iter__(self) -> "Watch":
+        return self
+
+    def __next__(self) -> Update:
+        while self._failed is None:
+            try:
+                update = self._receive()
+                if update is not None:
+                    return update
+            except errors.CounterError as error:
+                self._stream = None
+                pause = self._state.pause_after(error)
+                if pause is None or self._stopped.wait(pause):
+                    self._failed = stopped() if self._stopped.is_set() else error
+        raise self._failed
+
+    def _receive(self) -> Optional[Update]:
+        try:
+            with self._lock:
+                if self._stopped.is_set():
+                    raise stopped()
+                if self._stream is None:
+                    self._stream = self._method(self._state.begin(), timeout=self._state.timeout(),
+                                                metadata=self._state.metadata)
+            message = next(self._stream)
+            request_id = errors.by_key(self._stream.initial_metadata()).get("x-request-id", "")
+            return self._state.take(message, item_counts(message, request_id))
+        except grpc.RpcError as failed:
+            raise errors.of_call(failed) from None
+        except StopIteration:
+            raise ended() from None
+        except ValueError:  # The channel is closed.
+            raise stopped() from None

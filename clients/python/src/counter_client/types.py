@@ -78,6 +78,16 @@ class Counts:
 
 
 @dataclasses.dataclass(frozen=True)
+class Update:
+    """What is new to a watch."""
+
+    counts: Sequence[Count]  #: Each item once at most.
+    #: Whether these are the counts of all items, but for those of which tokens were given: the first update of a watch,
+    #: and the first after the store got another history, in which counts may be lower than they were.
+    snapshot: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class Liked:
     liked: Sequence[bool]  #: liked[i] is of items[i].
     source: Source
