@@ -91,6 +91,14 @@ async function main(): Promise<void> {
   });
   // snippet end
   secure.close();
+
+  // snippet: watch
+  for await (const update of likes.watchCounts([post])) {
+    // The counts of now; then, each time, those that have changed.
+    for (const { item, count } of update.counts) console.log(`watched: ${item.type} ${item.id} ${count}`);
+    break;
+  }
+  // snippet end
   likes.close();
 }
 

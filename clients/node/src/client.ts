@@ -1,7 +1,7 @@
 import { create, fromBinary, toBinary, type DescMethodUnary, type MessageShape } from "@bufbuild/protobuf";
 import { timestampDate, type Timestamp } from "@bufbuild/protobuf/wkt";
-import { ChannelCredentials, Client as Channel, credentials, Metadata } from "@grpc/grpc-js";
-import { Internal, decoded, ofCall, refused } from "./errors";
+import { ChannelCredentials, Client as Channel, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { Cancelled, Internal, decoded, ofCall, refused } from "./errors";
 import * as pb from "./gen/counter/v1/counter_pb";
 import { Tokens } from "./tokens";
 import type {
@@ -21,9 +21,11 @@ import type {
   PageOptions,
   ReadOptions,
   Source,
+  WatchOptions,
   WriteResults,
   Written,
 } from "./types";
+import { Watch, WatchState, type WatchStream } from "./watch";
 
 /** The version of this client, as the user-agent tells it. */
 export const VERSION = "0.1.0";
@@ -51,6 +53,7 @@ export function serviceConfig(): { methodConfig: MethodConfig[]; [member: string
 export class Client {
   private readonly channel: Channel;
   private readonly deadlineMs: number;
+  private readonly retries: boolean;
   private readonly waitForReady: boolean;
   private readonly bearerToken: string | undefined;
   private readonly tokens: Tokens | undefined;
@@ -62,6 +65,7 @@ export class Client {
     if (!(this.deadlineMs > 0)) throw new RangeError(`deadlineMs: expected more than 0, got ${this.deadlineMs}`);
     if (bearerToken !== undefined && !tls)
       throw new TypeError("bearerToken: expected tls with it; a token must not travel in plain text");
+    this.retries = retries;
     this.bearerToken = bearerToken;
     this.tokens = options.readYourWrites ? new Tokens() : undefined;
     const config = serviceConfig();
@@ -134,10 +138,7 @@ export class Client {
     });
     const [reply, requestId] = await this.call(pb.CounterService.method.batchGetCounts, request, options);
     checkNumber(reply.counts.length, items.length, requestId);
-    const counts = reply.counts.map((count) =>
-      countOf({ type: count.item?.itemType ?? "", id: count.item?.itemId ?? 0n }, count, requestId),
-    );
-    return { counts, requestId };
+    return { counts: itemCountsOf(reply, requestId), requestId };
   }
 
   /** Which of up to 1000 items, which may repeat, the user likes. */
@@ -194,6 +195,19 @@ export class Client {
     } while (pageToken);
   }
 
+  /**
+   * The counts of up to 100 items, and then each change: `for await (const update of likes.watchCounts(items))`.
+   *
+   * It goes on by itself from what it has told: when its server goes, on another one, and from now when the store has
+   * got another history. Without a deadline it stands until stop(), or until its loop is left.
+   */
+  watchCounts(items: Item[], options: WatchOptions = {}): Watch {
+    const metadata = this.metadataOf(options);
+    const endsAt = options.deadlineMs === undefined ? Infinity : Date.now() + options.deadlineMs;
+    const state = new WatchState(items.map(encoded), options.consistencyTokens ?? [], this.retries);
+    return new Watch(state, (request) => this.watch(request, metadata, endsAt), endsAt, options.signal);
+  }
+
   /** Calls that are running end as Cancelled or Unavailable. */
   close(): void {
     this.channel.close();
@@ -227,6 +241,38 @@ export class Client {
       if (options.signal?.aborted) call.cancel();
       else options.signal?.addEventListener("abort", cancel);
     });
+  }
+
+  /** One stream of counts. */
+  private watch(request: pb.WatchCountsRequest, metadata: Metadata, endsAt: number): WatchStream {
+    const method = pb.CounterService.method.watchCounts;
+    let stream;
+    try {
+      stream = this.channel.makeServerStreamRequest<pb.WatchCountsRequest, pb.WatchCountsResponse>(
+        `/${method.parent.typeName}/${method.name}`,
+        (message) => Buffer.from(toBinary(method.input, message)),
+        (bytes) => fromBinary(method.output, bytes),
+        request,
+        metadata.clone(),
+        { deadline: endsAt },
+      );
+    } catch {
+      throw new Cancelled("the client was closed", 1);
+    }
+    let requestId = "";
+    // Who waits for a message is told of an error; nobody else is.
+    stream.on("error", () => undefined);
+    stream.on("metadata", (initial) => (requestId = String(initial.get("x-request-id")[0] ?? "")));
+    const messages = stream[Symbol.asyncIterator]();
+    async function* received(): AsyncGenerator<[boolean, Count[]], void, undefined> {
+      try {
+        for await (const message of messages as AsyncIterableIterator<pb.WatchCountsResponse>)
+          yield [message.snapshot, itemCountsOf(message, requestId)];
+      } catch (failed) {
+        throw ofCall(failed as ServiceError, requestId);
+      }
+    }
+    return { cancel: () => stream.cancel(), [Symbol.asyncIterator]: received };
   }
 
   private metadataOf({ requestId = "", traceparent = "" }: CallOptions): Metadata {
@@ -291,6 +337,12 @@ function countOf(
 ): Count {
   const { count, consistencyToken } = message;
   return { item, count, source: sourceOf(message.source), asOf: dateOf(message.asOfTime), consistencyToken, requestId };
+}
+
+function itemCountsOf({ counts }: { counts: pb.ItemCount[] }, requestId: string): Count[] {
+  return counts.map((count) =>
+    countOf({ type: count.item?.itemType ?? "", id: count.item?.itemId ?? 0n }, count, requestId),
+  );
 }
 
 function checkNumber(answers: number, asked: number, requestId: string): void {

@@ -20,3 +20,4 @@ export {
   type QuotaViolation,
 } from "./errors";
 export type * from "./types";
+export type { Watch } from "./watch";

@@ -59,6 +59,15 @@ export interface Counts {
   requestId: string;
 }
 
+/** What is new to a watch. */
+export interface Update {
+  /** Each item once at most. */
+  counts: Count[];
+  /** Whether these are the counts of all items, but for those of which tokens were given: the first update of a watch,
+   * and the first after the store got another history, in which counts may be lower than they were. */
+  snapshot: boolean;
+}
+
 export interface Liked {
   /** liked[i] is of items[i]. */
   liked: boolean[];
@@ -112,6 +121,13 @@ export interface CallOptions {
 export interface ReadOptions extends CallOptions {
   consistency?: Consistency;
   /** Tokens of earlier answers about items of the call, in any order: the answer includes the writes they name. */
+  consistencyTokens?: string[];
+}
+
+export interface WatchOptions extends CallOptions {
+  /** Default: the watch stands until it is stopped. */
+  deadlineMs?: number;
+  /** Tokens of what is known already, of any answer: it is left out. */
   consistencyTokens?: string[];
 }
 

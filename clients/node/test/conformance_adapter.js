@@ -71,6 +71,16 @@ function call(client, asked) {
   }
 }
 
+function watch(client, asked) {
+  return client.watchCounts(asked.items.map(item), { deadlineMs: asked.deadline_ms, consistencyTokens: asked.tokens });
+}
+
+async function update(watched) {
+  const { value } = await watched.next();
+  const counts = value.counts.map(encoded).sort((a, b) => (a.item < b.item ? -1 : 1));
+  return { counts, snapshot: value.snapshot };
+}
+
 const integer = (value) => {
   if (typeof value !== "bigint") throw new TypeError(`expected a bigint, got ${value}`);
   return String(value);
@@ -112,7 +122,7 @@ function failure(error) {
 }
 
 async function run() {
-  let client;
+  let client, watched;
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const asked = JSON.parse(line);
     let answer;
@@ -121,6 +131,12 @@ async function run() {
         client?.close();
         client = connect(asked);
         answer = { reply: {} };
+      } else if (asked.call === "stop_watch") {
+        watched.stop();
+        answer = { reply: {} };
+      } else if (asked.call === "watch" || asked.call === "next_update") {
+        if (asked.call === "watch") watched = watch(client, asked);
+        answer = { reply: await update(watched) };
       } else {
         answer = { reply: encoded(await call(client, asked)) };
       }
