@@ -46,6 +46,7 @@ absl::StatusOr<OpenedStore> OpenSqlite(const Config& config, StoreObserver& obse
   SqliteStoreOptions options;
   options.path = absl::StrCat(config.data_dir, "/counter.db");
   options.queue_mutations_max = config.write_queue_max;
+  options.write_wait_max = absl::Milliseconds(config.write_wait_max_ms);
   options.queue_reads_max = config.read_queue_max;
   options.batch_rows_max = config.batch_rows_max;
   options.likers_index = config.likers_index;
@@ -73,6 +74,7 @@ absl::StatusOr<OpenedStore> OpenPostgres(const Config& config, StoreObserver& ob
   constexpr int kStatementRowsMax = 300;
   options.batch_rows_max = std::min(config.batch_rows_max, kStatementRowsMax);
   options.mutations_max = std::max(config.write_queue_max / options.lanes, 1);
+  options.write_wait_max = absl::Milliseconds(config.write_wait_max_ms);
   options.reads_max = config.read_queue_max;
   options.observer = &observer;
   options.say = [](const std::string& text) {

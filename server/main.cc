@@ -66,11 +66,15 @@ constexpr char kServiceName[] = "counter.v1.CounterService";
 constexpr char kLiveness[] = "liveness";
 constexpr char kTakesCalls[] = "calls";
 
+// What gRPC may hold in its buffers for all connections together.
+constexpr int64_t kRpcMemoryBytesMax = int64_t{256} << 20;
+
 rpc::Server::Options RpcOptions(const Config& config, TlsSource tls, rpc::CallGate& gate) {
   rpc::Server::Options options;
   options.listen = config.grpc_listen.ToString();
   options.queues = config.rpc_queues;
   options.receive_bytes_max = config.receive_bytes_max;
+  options.memory_bytes_max = kRpcMemoryBytesMax;
   options.default_deadline = config.default_deadline;
   options.tls = std::move(tls);
   options.gate = &gate;
@@ -101,15 +105,18 @@ std::vector<MetricReading> LimitReadings(const Config& config) {
   const auto limit = [](const char* name, const char* help, int value) {
     return MetricReading{MetricReading::Kind::kGauge, name, help, {}, value};
   };
-  return {limit("counter_calls_in_flight_max", "Calls that may be worked on at once.",
-                config.calls_in_flight_max),
-          limit("counter_watches_max", "Watches of counts that may stand.", config.watches_max),
-          limit("counter_watched_items_max", "Different items that may be watched.",
-                config.watched_items_max),
-          limit("counter_read_queue_reads_max", "Reads that may wait for the store.",
-                config.read_queue_max),
-          limit("counter_write_queue_mutations_max",
-                "Likes and unlikes that may wait for the store.", config.write_queue_max)};
+  return {
+      limit("counter_calls_in_flight_max", "Calls that may be worked on at once.",
+            config.calls_in_flight_max),
+      limit("counter_watches_max", "Watches of counts that may stand.", config.watches_max),
+      limit("counter_watched_items_max", "Different items that may be watched.",
+            config.watched_items_max),
+      limit("counter_read_queue_reads_max", "Reads that may wait for the store.",
+            config.read_queue_max),
+      limit("counter_write_queue_mutations_max", "Likes and unlikes that may wait for the store.",
+            config.write_queue_max),
+      limit("counter_write_wait_milliseconds_max",
+            "How long a like or unlike may have to wait for the store.", config.write_wait_max_ms)};
 }
 
 std::vector<MetricReading> WatchReadings(const WatchHub& hub) {

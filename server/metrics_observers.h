@@ -69,6 +69,9 @@ class StoreMetrics final : public StoreObserver {
     const bool is_write = queue == StoreQueue::kWrites;
     (is_write ? metrics_.write_queue_mutations() : metrics_.read_queue_reads()).Set(depth);
   }
+  void OnWriteWait(absl::Duration wait) override {
+    metrics_.write_wait_milliseconds().Set(absl::ToInt64Milliseconds(wait));
+  }
 
  private:
   Metrics& metrics_;

@@ -39,6 +39,10 @@ class StoreObserver {
   // Mutations or reads that were taken and have not ended. Told at each change of a batch, not at
   // each change of one.
   virtual void OnQueueDepth(StoreQueue queue, int depth) { (void)queue, (void)depth; }
+
+  // How long a write that came now would wait for its commit, as far as can be told. Told now and
+  // then.
+  virtual void OnWriteWait(absl::Duration wait) { (void)wait; }
 };
 
 }  // namespace counter

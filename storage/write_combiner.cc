@@ -16,6 +16,13 @@ absl::Status NotApplied(ErrorReason reason, absl::string_view message) {
   return error;
 }
 
+// Of those that are refused because others wait: the hint says when some of those have left.
+absl::Status Overloaded(absl::string_view message, absl::Duration retry_after) {
+  absl::Status error = NotApplied(ErrorReason::kOverloaded, message);
+  SetRetryAfter(error, retry_after);
+  return error;
+}
+
 // Made once: under overload they are given out by the thousand.
 const absl::Status& ExpiredError() {
   static const absl::Status error = NotApplied(
@@ -35,7 +42,15 @@ auto PrimaryKey(const UnitRow& row) { return std::tie(row.item.type, row.user, r
 
 absl::Status WriteCombiner::FullError() {
   static const absl::Status error =
-      NotApplied(ErrorReason::kOverloaded, "too many writes are waiting; try again later");
+      Overloaded("too many writes are waiting; try again later", absl::Milliseconds(100));
+  return error;
+}
+
+absl::Status WriteCombiner::SlowError() {
+  static const absl::Status error = Overloaded(
+      "the write would have waited for the store for too long; try again later, or with a longer "
+      "deadline",
+      absl::Milliseconds(250));
   return error;
 }
 

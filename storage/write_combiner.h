@@ -105,7 +105,9 @@ class WriteCombiner {
   // Takes the mutation. False when full: it was not taken, and nothing else about it is said
   // (FullError() is what to answer).
   bool Push(const Mutation& mutation, const CallLimits& limits, Ticket ticket);
+  // kOverloaded, not applied, with a retry hint: too many wait, and: those that wait are too slow.
   static absl::Status FullError();
+  static absl::Status SlowError();
 
   // The next unit, of at most rows_max rows, or none if nothing can leave now. A retry leaves first
   // and keeps its size. Adds the mutations that were dropped on the way to `ended`. Requires

@@ -352,5 +352,13 @@ TEST_CASE("FailWaiting ends everything that waits and nothing that is in flight"
   CHECK(lane.Next());
 }
 
+TEST_CASE("a refusal says when to come again, and that nothing was applied") {
+  for (const absl::Status& refusal : {WriteCombiner::FullError(), WriteCombiner::SlowError()}) {
+    CHECK(ReasonOf(refusal) == ErrorReason::kOverloaded);
+    CHECK(IsNotApplied(refusal));
+    CHECK(RetryAfterOf(refusal).has_value());
+  }
+}
+
 }  // namespace
 }  // namespace counter

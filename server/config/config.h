@@ -78,8 +78,9 @@ struct Config {
   int replica_lag_max_ms = 0;
   Durability durability = Durability::kLocal;
   int write_queue_max = 0;  // Mutations.
-  int read_queue_max = 0;   // Reads.
-  int batch_rows_max = 0;   // Mutations a transaction.
+  int write_wait_max_ms = 0;
+  int read_queue_max = 0;  // Reads.
+  int batch_rows_max = 0;  // Mutations a transaction.
   bool likers_index = false;
 
   // Cache.

@@ -172,6 +172,18 @@ std::vector<Setting> MakeSettings() {
        .unit = "mutations",
        .help = "Likes and unlikes that may wait for the store. Further ones are refused as "
                "OVERLOADED."},
+      {.name = "WRITE_WAIT_MAX_MILLISECONDS",
+       .group = "Storage",
+       .field = &Config::write_wait_max_ms,
+       .default_text = "500",
+       .min = 10,
+       .max = 60'000,
+       .unit = "milliseconds",
+       .help =
+           "How long a like or unlike may have to wait for the store, by what waits in front of "
+           "it and how fast that goes. One that would wait for longer, or past its deadline, is "
+           "refused as OVERLOADED at once; what fits into the next transactions is always "
+           "taken."},
       {.name = "READ_QUEUE_MAX",
        .group = "Storage",
        .field = &Config::read_queue_max,

@@ -216,6 +216,9 @@ std::vector<MetricFamily> Metrics::Collect() const {
   all.push_back(SingleGauge("counter_write_queue_mutations",
                             "Likes and unlikes that wait for the store.", {},
                             write_queue_mutations_.value()));
+  all.push_back(SingleGauge("counter_write_wait_milliseconds",
+                            "How long a like that came now would wait for its commit.", {},
+                            write_wait_milliseconds_.value()));
   all.push_back(SingleGauge("counter_read_queue_reads", "Reads that wait for the store.", {},
                             read_queue_reads_.value()));
   all.push_back(SingleGauge("counter_store_available", "1 while the store can serve.", {},

@@ -21,6 +21,8 @@
 // | counter_write_batch_rows | histogram | mutations in a transaction of the store |
 // | counter_write_batch_seconds | histogram | from a transaction's begin to its flushed commit |
 // | counter_write_queue_mutations | gauge | mutations that wait for the store |
+// | counter_write_wait_milliseconds | gauge | how long a mutation that came now would wait for its
+//     commit, by the pace of those before |
 // | counter_read_queue_reads | gauge | reads that wait for the store |
 // | counter_store_available | gauge | 1 while the store can serve |
 // | counter_draining | gauge | 1 from the signal to the end |
@@ -156,6 +158,7 @@ class Metrics {
   Counter& log_lines_lost() { return log_lines_lost_; }
   Gauge& calls_in_flight() { return calls_in_flight_; }
   Gauge& write_queue_mutations() { return write_queue_mutations_; }
+  Gauge& write_wait_milliseconds() { return write_wait_milliseconds_; }
   Gauge& read_queue_reads() { return read_queue_reads_; }
   Gauge& store_available() { return store_available_; }
   Gauge& draining() { return draining_; }
@@ -202,6 +205,7 @@ class Metrics {
   Counter log_lines_lost_;
   Gauge calls_in_flight_;
   Gauge write_queue_mutations_;
+  Gauge write_wait_milliseconds_;
   Gauge read_queue_reads_;
   Gauge store_available_;
   Gauge draining_;

@@ -66,10 +66,23 @@ Lane::Lane(boost::asio::io_context& loop, Options options, Link::Options link, H
     : options_(options),
       host_(host),
       combiner_(options.combiner),
+      patience_({.wait_max = options.wait_max,
+                 .batch_rows_max = options.batch_rows_max,
+                 .batches_at_once = options.units_in_flight_max}),
       link_(loop, std::move(link), *this) {}
 
-bool Lane::Push(const Mutation& mutation, const CallLimits& limits, Ticket ticket) {
-  return combiner_.Push(mutation, limits, ticket);
+QueuePatience::Queue Lane::queue() const {
+  QueuePatience::Queue queue;
+  queue.waiting = combiner_.waiting();
+  queue.under_way = static_cast<int>(in_flight_.size());
+  if (!in_flight_.empty()) queue.since = in_flight_.begin()->second.sent;
+  return queue;
+}
+
+absl::Status Lane::Push(const Mutation& mutation, const CallLimits& limits, Ticket ticket) {
+  // Without a link nothing is under way, and everything is taken: somebody else ends what waits.
+  if (!patience_.Takes(queue(), limits.deadline, Now())) return WriteCombiner::SlowError();
+  return combiner_.Push(mutation, limits, ticket) ? absl::OkStatus() : WriteCombiner::FullError();
 }
 
 bool Lane::MaySend() const {
@@ -113,6 +126,8 @@ void Lane::UnitEnded(UnitId id, const UnitReply& reply) {
   const InFlight sent = std::move(found->second);
   in_flight_.erase(found);
   const int rows = static_cast<int>(sent.unit.rows.size());
+  if (reply.fate == UnitFate::kCommitted || reply.fate == UnitFate::kRolledBack)
+    patience_.Ended(sent.sent, Now());
   if (reply.fate == UnitFate::kCommitted) {
     const absl::StatusOr<UnitApplied> applied = DecodeUnit(reply.tables[0], rows);
     if (applied.ok()) {

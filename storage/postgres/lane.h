@@ -27,6 +27,7 @@
 #include "storage/postgres/sqlstate.h"
 #include "storage/postgres/store_stats.h"
 #include "storage/postgres/unit_statements.h"
+#include "storage/queue_patience.h"
 #include "storage/store_observer.h"
 #include "storage/write_combiner.h"
 
@@ -55,7 +56,8 @@ class Lane final : public Link::Owner {
     int units_in_flight_max = 2;    // Of one connection.
     int acknowledged_max = 10'000;  // Outbox rows to be deleted.
     WriteCombiner::Limits combiner;
-    StoreObserver* observer = nullptr;  // May be null.
+    absl::Duration wait_max = absl::InfiniteDuration();  // As QueuePatience.
+    StoreObserver* observer = nullptr;                   // May be null.
   };
   // Counts what happened, for metrics. Rising.
   struct Stats {
@@ -76,8 +78,9 @@ class Lane final : public Link::Owner {
   // Whether no unit waits for its answer.
   bool nothing_sent() const { return in_flight_.empty(); }
 
-  // False when the queue is full. The mutation leaves at the next Pump().
-  bool Push(const Mutation& mutation, const CallLimits& limits, Ticket ticket);
+  // OK, and the mutation leaves at the next Pump(); or why it is not taken: the queue is full, or
+  // too slow for it.
+  absl::Status Push(const Mutation& mutation, const CallLimits& limits, Ticket ticket);
   // Sends what can leave.
   void Pump();
   // Ends what waits and has expired or was cancelled.
@@ -94,6 +97,8 @@ class Lane final : public Link::Owner {
   const Link& link() const { return link_; }
   int waiting() const { return combiner_.waiting(); }
   int mutations() const { return combiner_.mutations(); }
+  // How long a mutation that came now would wait for its commit.
+  absl::Duration Wait(MonotonicTime now) const { return patience_.Wait(queue(), now); }
   const Stats& stats() const { return stats_; }
 
   void LinkReady(Link& link) override;
@@ -107,6 +112,7 @@ class Lane final : public Link::Owner {
   };
 
   bool MaySend() const;
+  QueuePatience::Queue queue() const;
   void SendUnit(WriteUnit unit);
   void UnitEnded(UnitId id, const UnitReply& reply);
   void Commit(const InFlight& sent, const UnitApplied& applied);
@@ -116,6 +122,7 @@ class Lane final : public Link::Owner {
   const Options options_;
   Host& host_;
   WriteCombiner combiner_;
+  QueuePatience patience_;
   std::map<UnitId, InFlight> in_flight_;
   std::deque<int64_t> acknowledged_;  // To be deleted by the next unit.
   std::vector<EndedMutation> ended_;  // To be given to the host.

@@ -103,8 +103,10 @@ class ScriptedConnection final : public Connection {
 
 class Stage final : public Lane::Host {
  public:
-  explicit Stage(int rows_max = 300, int units_max = 2) {
+  explicit Stage(int rows_max = 300, int units_max = 2,
+                 absl::Duration wait_max = absl::InfiniteDuration()) {
     Lane::Options options;
+    options.wait_max = wait_max;
     options.batch_rows_max = rows_max;
     options.units_in_flight_max = units_max;
     Link::Options link;
@@ -140,11 +142,13 @@ class Stage final : public Lane::Host {
       loop.poll();
     }
   }
-  void Like(int64_t user, int64_t item) {
-    REQUIRE(lane->Push({{user}, {ItemType{1}, item}, Action::kLike}, {}, {nullptr, next++}));
-  }
+  void Like(int64_t user, int64_t item) { REQUIRE(TryLike(user, item).ok()); }
   void Unlike(int64_t user, int64_t item) {
-    REQUIRE(lane->Push({{user}, {ItemType{1}, item}, Action::kUnlike}, {}, {nullptr, next++}));
+    const Mutation unlike = {{user}, {ItemType{1}, item}, Action::kUnlike};
+    REQUIRE(lane->Push(unlike, {}, {nullptr, next++}).ok());
+  }
+  absl::Status TryLike(int64_t user, int64_t item) {
+    return lane->Push({{user}, {ItemType{1}, item}, Action::kLike}, {}, {nullptr, next++});
   }
   // How many rows the last unit that was sent has.
   size_t LastRows() const {
@@ -189,6 +193,25 @@ TEST_CASE("what arrives while a unit is in flight leaves together when it has en
   stage.connection->Commit({{true, 1, 5}});
   REQUIRE(stage.connection->sent.size() == 2);
   CHECK(stage.LastRows() == 3);
+}
+
+TEST_CASE("a lane without patience takes what leaves with the next unit, and refuses the rest") {
+  Stage stage(2, 1, absl::ZeroDuration());
+  // There is no link yet: what waits is another's matter.
+  for (int64_t user = 1; user <= 4; ++user) stage.Like(user, 10);
+  stage.connection->Accept();
+  REQUIRE(stage.connection->open() == 1);
+  // Two wait, two are under way.
+  const absl::Status refused = stage.TryLike(5, 10);
+  CHECK(ReasonOf(refused) == ErrorReason::kOverloaded);
+  CHECK(refused == WriteCombiner::SlowError());
+  stage.connection->Commit({{true, 1, 5}, {true, 2, 6}});
+  stage.Like(6, 10);
+  stage.Like(7, 10);
+  CHECK_FALSE(stage.TryLike(8, 10).ok());
+  stage.connection->Commit({{true, 3, 7}, {true, 4, 8}});
+  stage.connection->Commit({{true, 5, 9}, {true, 6, 10}});
+  CHECK(stage.results.size() == 6);
 }
 
 TEST_CASE("a full batch goes behind the one in flight, up to the limit, but not through a pooler") {

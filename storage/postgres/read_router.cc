@@ -54,6 +54,7 @@ struct PairsKind {
 absl::Status ReadsOverloaded() {
   absl::Status error =
       MakeError(ErrorReason::kOverloaded, "too many reads wait for the store; try again later");
+  SetRetryAfter(error, absl::Milliseconds(100));
   MarkNotApplied(error);
   return error;
 }

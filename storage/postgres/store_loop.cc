@@ -41,6 +41,7 @@ StoreLoop::StoreLoop(StoreOptions options, const DatabaseUrl& url)
     lane.batch_rows_max = options_.batch_rows_max;
     lane.units_in_flight_max = options_.units_in_flight_max;
     lane.combiner.mutations_max = options_.mutations_max;
+    lane.wait_max = options_.write_wait_max;
     lane.observer = options_.observer;
     lanes_.push_back(
         std::make_unique<Lane>(loop_, lane, LinkOptions(absl::StrCat("lane ", i), i), *this));
@@ -135,10 +136,14 @@ void StoreLoop::Apply(std::vector<Mutation> mutations, CallLimits limits,
                       Resumer<OpenCalls::Results> resume) {
   OpenCalls::Call& call = calls_.Add(static_cast<int>(mutations.size()), std::move(limits), resume);
   std::vector<EndedMutation> refused;
+  // A server that says nothing is gone and not slow: that is what callers are told.
+  const bool is_silent = Silent(Now());
   for (size_t i = 0; i < mutations.size(); ++i) {
     const Ticket ticket = {&call, static_cast<int>(i)};
-    if (!LaneOf(mutations[i].item).Push(mutations[i], call.limits, ticket))
-      refused.push_back({ticket, WriteCombiner::FullError()});
+    absl::Status taken = is_silent
+                             ? UnavailableError()
+                             : LaneOf(mutations[i].item).Push(mutations[i], call.limits, ticket);
+    if (!taken.ok()) refused.push_back({ticket, std::move(taken)});
   }
   // The call may be gone after each of these.
   if (!refused.empty()) calls_.End(std::move(refused));

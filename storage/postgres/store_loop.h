@@ -151,6 +151,9 @@ class StoreLoop final : public Lane::Host {
   void EndUnserved(MonotonicTime now);
   // How long the server has said nothing although a probe waits.
   absl::Duration Silence(MonotonicTime now) const;
+  bool Silent(MonotonicTime now) const { return Silence(now) >= options_.unavailable_after; }
+  // Of calls that were not sent.
+  static absl::Status UnavailableError();
   void LeaveSilentHost(MonotonicTime now);
   void FollowPrimary();
   void Look();

@@ -17,14 +17,14 @@ constexpr absl::Duration kLeaveSilentHostAfter = absl::Seconds(2);
 // After a try to note the timeline that did not do it.
 constexpr absl::Duration kNoteAgainAfter = absl::Seconds(1);
 
-absl::Status Unavailable() {
+}  // namespace
+
+absl::Status StoreLoop::UnavailableError() {
   absl::Status error = MakeError(ErrorReason::kStoreUnavailable,
                                  "the store cannot be reached at the moment; try again");
   MarkNotApplied(error);
   return error;
 }
-
-}  // namespace
 
 // ---- Time.
 
@@ -148,19 +148,20 @@ void StoreLoop::DropUnanswered(MonotonicTime now) {
 }
 
 void StoreLoop::EndUnserved(MonotonicTime now) {
-  const bool silent = Silence(now) >= options_.unavailable_after;
+  const bool silent = Silent(now);
   for (const auto& lane : lanes_) {
     if (silent || lane->link().Unready(now) >= options_.unavailable_after)
-      lane->FailWaiting(Unavailable());
+      lane->FailWaiting(UnavailableError());
   }
   if (silent || reader_->link().Unready(now) >= options_.unavailable_after)
-    reader_->FailAll(Unavailable());
+    reader_->FailAll(UnavailableError());
   for (Errands* errands : AllErrands()) {
-    if (errands->link().Unready(now) >= options_.unavailable_after) errands->FailAll(Unavailable());
+    if (errands->link().Unready(now) >= options_.unavailable_after)
+      errands->FailAll(UnavailableError());
   }
   if (silent) {
     // Somebody waits for a list; a recount may well outlast the silence.
-    for (const auto& lists : lists_) lists->FailAll(Unavailable());
+    for (const auto& lists : lists_) lists->FailAll(UnavailableError());
     calls_.AnswerAll(MakeError(ErrorReason::kStoreUnavailable,
                                "the store stopped answering: applied zero or one time"));
   }
@@ -252,13 +253,17 @@ void StoreLoop::Look() {
     }
     refused = refused || link->lasting();
   }
-  if (health.ok() && Silence(now) >= options_.unavailable_after)
-    health = absl::UnavailableError("the server does not answer");
+  if (health.ok() && Silent(now)) health = absl::UnavailableError("the server does not answer");
   const StoreStats stats = CountAll();
   if (options_.observer != nullptr) {
     int writes = 0;
-    for (const auto& lane : lanes_) writes += lane->mutations();
+    absl::Duration wait;
+    for (const auto& lane : lanes_) {
+      writes += lane->mutations();
+      wait = std::max(wait, lane->Wait(now));
+    }
     options_.observer->OnQueueDepth(StoreQueue::kWrites, writes);
+    options_.observer->OnWriteWait(wait);
     options_.observer->OnQueueDepth(StoreQueue::kReads, reader_->reads());
   }
   MutexLock lock(seen_mutex_);

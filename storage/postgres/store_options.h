@@ -31,6 +31,8 @@ struct StoreOptions {
   int batch_rows_max = 300;     // Of one statement.
   int units_in_flight_max = 2;  // Of one lane.
   int mutations_max = 100'000;  // Taken and not ended, of one lane.
+  // How long a write may wait: as QueuePatience.
+  absl::Duration write_wait_max = absl::InfiniteDuration();
   int reads_max = 10'000;       // Taken and not ended.
   int read_keys_max = 200'000;  // Of them, of each kind of read.
 

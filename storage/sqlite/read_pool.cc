@@ -9,6 +9,9 @@
 namespace counter::sqlite {
 namespace {
 
+// What waits in front of a newcomer has left by then, or it is refused once more.
+constexpr absl::Duration kRetryAfter = absl::Milliseconds(100);
+
 // So many reads share a snapshot at most: the first of them waits for the last.
 constexpr size_t kReadsPerSnapshotMax = 16;
 
@@ -56,6 +59,7 @@ absl::Status ReadPool::Admit() {
       refused = MakeError(ErrorReason::kShuttingDown, "the server is stopping; ask another");
     } else if (held_ >= options_.reads_max) {
       refused = MakeError(ErrorReason::kOverloaded, "too many reads are waiting; try again later");
+      SetRetryAfter(refused, kRetryAfter);
     } else {
       ++held_;
     }

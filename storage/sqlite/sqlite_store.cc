@@ -161,6 +161,7 @@ std::unique_ptr<sqlite::WriteLoop> StartWriter(const SqliteStoreOptions& options
   sqlite::WriteLoop::Options loop;
   loop.path = options.path;
   loop.mutations_max = options.queue_mutations_max;
+  loop.wait_max = options.write_wait_max;
   loop.batch_rows_max = options.batch_rows_max;
   loop.page_cache_kib = options.page_cache_kib;
   loop.checkpoint_pages = options.checkpoint_pages;

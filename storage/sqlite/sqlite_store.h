@@ -27,7 +27,9 @@ struct SqliteStoreOptions {
   std::string path;  // The file. It and its folder are made if they are not there.
 
   int queue_mutations_max = 100'000;  // Waiting and being written; beyond them kOverloaded.
-  int batch_rows_max = 2'000;         // Pairs in a transaction: more is faster, but waits longer.
+  // How long a write may wait: as QueuePatience (storage/queue_patience.h).
+  absl::Duration write_wait_max = absl::InfiniteDuration();
+  int batch_rows_max = 2'000;  // Pairs in a transaction: more is faster, but waits longer.
   int reader_threads = 2;
   int queue_reads_max = 10'000;  // Waiting and being read; beyond them kOverloaded.
   int queue_audits_max = 16;     // Likewise of audits.

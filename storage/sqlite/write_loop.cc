@@ -53,6 +53,7 @@ WriteLoop::WriteLoop(std::unique_ptr<Database> database, const Options& options)
       writer_(std::make_unique<LikeWriter>(std::move(database))),
       combiner_({.mutations_max = options.mutations_max, .retries_max = 0}),
       next_checkpoint_pages_(options.checkpoint_pages),
+      patience_({.wait_max = options.wait_max, .batch_rows_max = options.batch_rows_max}),
       thread_(&WriteLoop::Run, this) {}
 
 void WriteLoop::Stop() {
@@ -85,15 +86,26 @@ Task<std::vector<absl::StatusOr<Applied>>> WriteLoop::Apply(std::vector<Mutation
   co_return co_await applied;
 }
 
-// Takes the call's first mutations, as many as there is room for, and refuses the others.
+QueuePatience::Queue WriteLoop::QueueNow() const {
+  QueuePatience::Queue queue;
+  queue.waiting = held_ - writing_;
+  queue.under_way = writing_since_.has_value() ? 1 : 0;
+  if (writing_since_.has_value()) queue.since = *writing_since_;
+  return queue;
+}
+
+// Takes the call's first mutations, as many as there is room and time for, and refuses the others.
 void WriteLoop::Admit(ApplyCall& call) {
   const int wanted = static_cast<int>(call.mutations.size());
   absl::Status refused = WriteCombiner::FullError();
+  const MonotonicTime now = options_.clock->MonotonicNow();
   int depth = 0;
   {
     MutexLock lock(mutex_);
     if (stopping_) {
       refused = StoppingError();
+    } else if (!patience_.Takes(QueueNow(), call.limits.deadline, now)) {
+      refused = WriteCombiner::SlowError();
     } else {
       call.taken = std::min(wanted, options_.mutations_max - held_);
       held_ += call.taken;
@@ -141,7 +153,10 @@ void WriteLoop::Push(RepairCall& call) {
 
 void WriteLoop::Run() {
   while (TakeArrived()) {
-    if (Recover()) WriteBatch();
+    if (Recover()) {
+      BatchBegins();
+      BatchEnded(WriteBatch());
+    }
     Deliver();
     RepairArrived();
     Checkpoint();
@@ -158,6 +173,7 @@ bool WriteLoop::TakeArrived() {
     while (inbox_.empty() && combiner_.mutations() == 0 && repair_ == nullptr && !probe) {
       // A call that was admitted may not have been pushed yet: it is waited for, too.
       if (stopping_ && held_ == 0 && !repairing_) return false;
+      writing_since_.reset();
       if (failing_) {
         arrived_.WaitUntil(mutex_, probe_at);
         probe = std::chrono::steady_clock::now() >= probe_at;
@@ -208,25 +224,56 @@ std::optional<WriteUnit> WriteLoop::NextUnit(int rows_used) {
                             ended_);
 }
 
-void WriteLoop::WriteBatch() {
+void WriteLoop::BatchBegins() {
+  const MonotonicTime now = options_.clock->MonotonicNow();
+  MutexLock lock(mutex_);
+  writing_ = std::min(combiner_.mutations(), options_.batch_rows_max);
+  if (!writing_since_.has_value()) writing_since_ = now;
+}
+
+void WriteLoop::BatchEnded(bool committed) {
+  const MonotonicTime now = options_.clock->MonotonicNow();
+  absl::Duration wait;
+  {
+    MutexLock lock(mutex_);
+    // What failed says nothing of the pace, and a lock of others is waited out.
+    if (committed) patience_.Ended(*writing_since_, now);
+    writing_since_.reset();
+    // What the loop does now takes from the time of the batch that follows.
+    if (committed) writing_since_ = now;
+    wait = patience_.Wait(QueueNow(), now);
+  }
+  if (options_.observer != nullptr && committed) options_.observer->OnWriteWait(wait);
+}
+
+bool WriteLoop::WriteBatch() {
   // Halves of a unit that failed may fail again: then only that unit is undone.
   const bool undoable = combiner_.has_retries();
   const MonotonicTime began = std::chrono::steady_clock::now();
   CommittedBatch batch;
   executed_.clear();
   std::optional<WriteUnit> unit = NextUnit(0);
-  if (!unit) return;
+  if (!unit) return false;
   DatabaseCode code = writer_->Begin();
-  if (code != DatabaseCode::kOk) return AbortBatch(code, unit->id);
+  if (code != DatabaseCode::kOk) {
+    AbortBatch(code, unit->id);
+    return false;
+  }
   int rows_used = 0;
   for (; unit; unit = NextUnit(rows_used)) {
     const UnitId id = unit->id;
     rows_used += static_cast<int>(unit->rows.size());
     code = ExecuteUnit(*std::move(unit), undoable);
-    if (code != DatabaseCode::kOk) return AbortBatch(code, id);
+    if (code != DatabaseCode::kOk) {
+      AbortBatch(code, id);
+      return false;
+    }
   }
   code = writer_->Commit();
-  if (code != DatabaseCode::kOk) return AbortCommit(code);
+  if (code != DatabaseCode::kOk) {
+    AbortCommit(code);
+    return false;
+  }
 
   for (const ExecutedUnit& done : executed_) {
     ++batch.units;
@@ -241,6 +288,7 @@ void WriteLoop::WriteBatch() {
     failing_ = false;
     SetHealth(write_health_, absl::OkStatus());
   }
+  return true;
 }
 
 // Adds the unit to the open transaction. With `undoable`, a unit that is itself at fault is undone
@@ -380,6 +428,7 @@ void WriteLoop::Deliver() {
   {
     MutexLock lock(mutex_);
     held_ -= static_cast<int>(ended_.size());
+    writing_ = 0;
     depth = held_;
   }
   if (options_.observer != nullptr) {

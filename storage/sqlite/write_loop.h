@@ -29,6 +29,7 @@
 #include "base/task.h"
 #include "storage/like_maintenance.h"
 #include "storage/like_store.h"
+#include "storage/queue_patience.h"
 #include "storage/sqlite/database.h"
 #include "storage/sqlite/like_writer.h"
 #include "storage/store_observer.h"
@@ -40,8 +41,9 @@ class WriteLoop {
  public:
   struct Options {
     std::string path;
-    int mutations_max = 100'000;  // Taken and not ended, in mutations.
-    int batch_rows_max = 2'000;   // Rows of a transaction.
+    int mutations_max = 100'000;                         // Taken and not ended, in mutations.
+    absl::Duration wait_max = absl::InfiniteDuration();  // As QueuePatience.
+    int batch_rows_max = 2'000;                          // Rows of a transaction.
     int page_cache_kib = 65'536;
     int checkpoint_pages = 4'000;  // The log is copied into the file when it has grown by so much.
     absl::Duration probe_interval = absl::Milliseconds(500);
@@ -90,6 +92,7 @@ class WriteLoop {
 
   // Callers' side.
   void Admit(ApplyCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
+  QueuePatience::Queue QueueNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Push(ApplyCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
   void Push(RepairCall& call) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -99,7 +102,11 @@ class WriteLoop {
   bool TakeArrived() ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes sure that there is a connection, and probes a disk that has failed.
   bool Recover();
-  void WriteBatch();
+  // For those who are admitted meanwhile.
+  void BatchBegins() ABSL_LOCKS_EXCLUDED(mutex_);
+  void BatchEnded(bool committed) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether a batch was committed.
+  bool WriteBatch();
   std::optional<WriteUnit> NextUnit(int rows_used);
   DatabaseCode ExecuteUnit(WriteUnit unit, bool undoable);
   // Does the repair that has arrived, if there is one.
@@ -135,6 +142,10 @@ class WriteLoop {
   RepairCall* repair_ ABSL_GUARDED_BY(mutex_) = nullptr;  // It has arrived.
   bool asleep_ ABSL_GUARDED_BY(mutex_) = false;           // The loop waits for arrived_.
   int held_ ABSL_GUARDED_BY(mutex_) = 0;                  // Taken and not ended, in mutations.
+  QueuePatience patience_ ABSL_GUARDED_BY(mutex_);
+  int writing_ ABSL_GUARDED_BY(mutex_) = 0;  // About so many of held_ are at work.
+  // Since when the batch at work, or what delays it, is; nothing while there is none.
+  std::optional<MonotonicTime> writing_since_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status write_health_ ABSL_GUARDED_BY(mutex_);
   absl::Status checkpoint_health_ ABSL_GUARDED_BY(mutex_);

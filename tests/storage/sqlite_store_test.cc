@@ -69,6 +69,30 @@ struct Observed : StoreObserver {
   std::map<StoreQueue, int> depths;
 };
 
+// Holds the writer where a batch has been committed, until it is let go.
+struct HeldWriter : StoreObserver {
+  void OnBatchCommitted(const CommittedBatch&) override {
+    MutexLock lock(mutex);
+    is_there = true;
+    changed.NotifyAll();
+    while (!may_go) changed.Wait(mutex);
+  }
+  void AwaitIt() {
+    MutexLock lock(mutex);
+    while (!is_there) changed.Wait(mutex);
+  }
+  void LetGo() {
+    MutexLock lock(mutex);
+    may_go = true;
+    changed.NotifyAll();
+  }
+
+  Mutex mutex;
+  CondVar changed;
+  bool is_there = false;
+  bool may_go = false;
+};
+
 TEST_CASE("sqlite store: a second store on the same file is refused with the folder's name") {
   TempDir folder;
   const std::string path = folder.File("likes.db");
@@ -196,6 +220,27 @@ TEST_CASE("sqlite store: writes beyond the queue's limit are refused as not appl
   MutexLock guard(observed.mutex);
   CHECK(observed.errors[{StoreQueue::kWrites, ErrorReason::kOverloaded}] == 6);
   CHECK(observed.depths[StoreQueue::kWrites] == 0);
+}
+
+TEST_CASE("sqlite store: writes that would wait for too long are refused as not applied") {
+  TempDir folder;
+  HeldWriter writer;
+  SqliteStoreOptions options = At(folder.File("likes.db"));
+  options.batch_rows_max = 1;
+  options.write_wait_max = absl::ZeroDuration();
+  options.observer = &writer;
+  const std::unique_ptr<LikeStore> store = OpenSqliteStore(options).value();
+  PendingApply at_work(*store, {Like(1, Post(1))});
+  writer.AwaitIt();
+  PendingApply next(*store, {Like(2, Post(1))});
+  const absl::StatusOr<Applied> refused = ApplyOne(*store, Like(3, Post(1)));
+  writer.LetGo();
+  CHECK(ReasonOf(refused.status()) == ErrorReason::kOverloaded);
+  CHECK(IsNotApplied(refused.status()));
+  CHECK(at_work.Wait().at(0).ok());
+  CHECK(next.Wait().at(0).ok());
+  CHECK(ApplyOne(*store, Like(3, Post(1)))->changed);  // There is time again.
+  CHECK(CountOf(*store, Post(1)).count == 3);
 }
 
 TEST_CASE("sqlite store: Stop gives up on a lock that never goes") {
