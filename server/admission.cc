@@ -11,6 +11,8 @@
 namespace counter {
 namespace {
 
+constexpr char kCallsInFlight[] = "calls in flight";
+
 std::string RandomRequestId() {
   // Unique is enough; nobody is to be kept from guessing it.
   thread_local std::mt19937_64 random{std::random_device{}()};
@@ -65,6 +67,23 @@ absl::Status OverloadedError(int calls_max, absl::Duration retry_after, absl::st
   return error;
 }
 
+namespace {
+
+// The refusal of a call over a limit of its caller.
+absl::Status CallerOverloadedError(const Caller& caller, int most, absl::Duration retry_after,
+                                   absl::string_view what) {
+  const std::string name = caller.name.empty() ? kAnyoneName : caller.name;
+  absl::Status error = MakeError(
+      ErrorReason::kOverloaded,
+      absl::StrCat("the caller ", name, " has ", most, " ", what, ", its limit; try again in ",
+                   absl::ToInt64Milliseconds(retry_after), " ms"));
+  SetRetryAfter(error, retry_after);
+  SetQuotaViolation(error, {absl::StrCat("caller:", name), absl::StrCat(most, " ", what)});
+  return error;
+}
+
+}  // namespace
+
 void LogEndedCall(const EndedCall& call) {
   if (call.code == absl::StatusCode::kInternal || call.code == absl::StatusCode::kUnknown) {
     static LogThrottle throttle(absl::Seconds(1));
@@ -101,19 +120,6 @@ absl::Status Admission::Check(const CallLimits& limits) const {
   return absl::OkStatus();
 }
 
-absl::Status Admission::CheckCaller(const Caller& caller, int of_caller) const {
-  if (caller.calls_max == 0 || of_caller <= caller.calls_max) return absl::OkStatus();
-  absl::Status error =
-      MakeError(ErrorReason::kOverloaded,
-                absl::StrCat("the caller ", caller.name, " has ", caller.calls_max,
-                             " calls in flight, its limit; try again in ",
-                             absl::ToInt64Milliseconds(options_.retry_after), " ms"));
-  SetRetryAfter(error, options_.retry_after);
-  SetQuotaViolation(error, {absl::StrCat("caller:", caller.name),
-                            absl::StrCat(caller.calls_max, " calls in flight")});
-  return error;
-}
-
 absl::Status Admission::Refuse(absl::Status error) {
   observer_.CallRefused(ReasonOf(error));
   MarkNotApplied(error);
@@ -128,7 +134,9 @@ absl::Status Admission::Enter(const CallLimits& limits, const Caller& caller) {
           ? 0
           : caller.load->calls_in_flight.fetch_add(1, std::memory_order_relaxed) + 1;
   absl::Status error = Check(limits);
-  if (error.ok()) error = CheckCaller(caller, of_caller);
+  if (error.ok() && caller.calls_max > 0 && of_caller > caller.calls_max) {
+    error = CallerOverloadedError(caller, caller.calls_max, options_.retry_after, kCallsInFlight);
+  }
   if (error.ok() && in_flight > options_.calls_in_flight_max) {
     error = OverloadedError(options_.calls_in_flight_max, options_.retry_after);
   }
@@ -147,18 +155,29 @@ void Admission::CountRefused(ErrorReason reason) {
   observer_.CallRefused(reason);
 }
 
-absl::Status Admission::EnterWatch(const CallLimits& limits) {
+absl::Status Admission::EnterWatch(const CallLimits& limits, const Caller& caller) {
   // Who watches comes back at once when a server goes: that is a while, not the moment of a call.
   constexpr absl::Duration kRetryAfter = absl::Seconds(1);
   calls_arrived_.fetch_add(1, std::memory_order_relaxed);
   const int watches = watches_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const int of_caller =
+      caller.load == nullptr ? 0 : caller.load->watches.fetch_add(1, std::memory_order_relaxed) + 1;
+  const int caller_max = caller.watches_max > 0 ? caller.watches_max : options_.caller_watches_max;
   absl::Status error = Check(limits);
+  if (error.ok() && of_caller > caller_max) {
+    error = CallerOverloadedError(caller, caller_max, kRetryAfter, "watches");
+  }
   if (error.ok() && watches > options_.watches_max) {
     error = OverloadedError(options_.watches_max, kRetryAfter, "watches");
   }
   if (error.ok()) return error;
-  LeaveWatch();
+  LeaveWatch(caller);
   return Refuse(std::move(error));
+}
+
+void Admission::LeaveWatch(const Caller& caller) {
+  watches_.fetch_sub(1, std::memory_order_relaxed);
+  if (caller.load != nullptr) caller.load->watches.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace counter

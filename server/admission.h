@@ -66,6 +66,7 @@ class Admission {
   struct Options {
     int calls_in_flight_max = 4096;
     int watches_max = 10'000;
+    int caller_watches_max = 500;  // Of one caller that has no limit of its own.
     absl::Duration retry_after = absl::Milliseconds(100);  // The hint of an OVERLOADED.
   };
 
@@ -85,8 +86,8 @@ class Admission {
   void CountRefused(ErrorReason reason);
 
   // The same of a watch: a call that stands for as long as its caller likes, and is not in flight.
-  absl::Status EnterWatch(const CallLimits& limits);
-  void LeaveWatch() { watches_.fetch_sub(1, std::memory_order_relaxed); }
+  absl::Status EnterWatch(const CallLimits& limits, const Caller& caller);
+  void LeaveWatch(const Caller& caller);
   int watches() const { return watches_.load(std::memory_order_relaxed); }
 
   // Calls that were admitted and have not left.
@@ -97,8 +98,6 @@ class Admission {
 
  private:
   absl::Status Check(const CallLimits& limits) const;
-  // Why the call is over a limit; OK if it is over none.
-  absl::Status CheckCaller(const Caller& caller, int of_caller) const;
   absl::Status Refuse(absl::Status error);
 
   const Options options_;

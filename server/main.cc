@@ -109,6 +109,9 @@ std::vector<MetricReading> LimitReadings(const Config& config) {
       limit("counter_calls_in_flight_max", "Calls that may be worked on at once.",
             config.calls_in_flight_max),
       limit("counter_watches_max", "Watches of counts that may stand.", config.watches_max),
+      limit("counter_caller_watches_max",
+            "Watches of one caller that may stand, unless its line says another number.",
+            config.caller_watches_max),
       limit("counter_watched_items_max", "Different items that may be watched.",
             config.watched_items_max),
       limit("counter_read_queue_reads_max", "Reads that may wait for the store.",
@@ -234,7 +237,8 @@ absl::Status Counterd::Start(const LogWriter& log) {
 
   admission_ = std::make_unique<Admission>(
       Admission::Options{.calls_in_flight_max = config_.calls_in_flight_max,
-                         .watches_max = config_.watches_max},
+                         .watches_max = config_.watches_max,
+                         .caller_watches_max = config_.caller_watches_max},
       Clock::System(), call_metrics_);
   rpc_gate_ = std::make_unique<RpcGate>(security_->callers(), *admission_, Clock::System(),
                                         call_metrics_, call_metrics_);

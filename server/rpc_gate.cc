@@ -60,7 +60,7 @@ absl::Status RpcGate::Enter(const rpc::Call& call, CallerRef& caller) {
     case CallKind::kStandard:
       return EnterStandard(call);
     case CallKind::kWatch:
-      return admission_.EnterWatch(call.limits());
+      return admission_.EnterWatch(call.limits(), *caller);
     case CallKind::kOther:
       return admission_.Enter(call.limits(), *caller);
   }
@@ -73,7 +73,7 @@ void RpcGate::Leave(const rpc::Call& call, const Caller& caller) {
       standing_calls_.fetch_sub(1, std::memory_order_relaxed);
       return;
     case CallKind::kWatch:
-      admission_.LeaveWatch();
+      admission_.LeaveWatch(caller);
       return;
     case CallKind::kOther:
       admission_.Leave(caller);

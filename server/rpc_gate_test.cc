@@ -201,19 +201,50 @@ TEST_CASE("after admission has stopped, calls are refused with SHUTTING_DOWN") {
 TEST_CASE("watches have a limit of their own, and are no calls in flight") {
   CountingCalls calls;
   Admission admission({.calls_in_flight_max = 1, .watches_max = 2}, Clock::System(), calls);
-  CHECK(admission.EnterWatch({}).ok());
-  CHECK(admission.EnterWatch({}).ok());
-  const absl::Status refused = admission.EnterWatch({});
+  CHECK(admission.EnterWatch({}, *UnknownCaller()).ok());
+  CHECK(admission.EnterWatch({}, *UnknownCaller()).ok());
+  const absl::Status refused = admission.EnterWatch({}, *UnknownCaller());
   CHECK(ReasonOf(refused) == ErrorReason::kOverloaded);
   CHECK(RetryAfterOf(refused).has_value());
   CHECK(admission.watches() == 2);
   CHECK(admission.calls_in_flight() == 0);
   CHECK(admission.Enter({}, *UnknownCaller()).ok());
-  admission.LeaveWatch();
-  CHECK(admission.EnterWatch({}).ok());
+  admission.LeaveWatch(*UnknownCaller());
+  CHECK(admission.EnterWatch({}, *UnknownCaller()).ok());
   admission.StopAdmitting();
-  CHECK(ReasonOf(admission.EnterWatch({})) == ErrorReason::kShuttingDown);
+  CHECK(ReasonOf(admission.EnterWatch({}, *UnknownCaller())) == ErrorReason::kShuttingDown);
   CHECK(admission.watches() == 2);
+}
+
+TEST_CASE("a caller has a limit of watches, the server's or its own, and leaves room for others") {
+  CountingCalls calls;
+  Admission admission({.watches_max = 5, .caller_watches_max = 2}, Clock::System(), calls);
+  Caller feed;
+  feed.name = "feed";
+  feed.load = std::make_shared<CallerLoad>();
+  Caller wall = feed;
+  wall.name = "wall";
+  wall.watches_max = 3;
+  wall.load = std::make_shared<CallerLoad>();
+  for (int i = 0; i < 2; ++i) CHECK(admission.EnterWatch({}, feed).ok());
+  const absl::Status refused = admission.EnterWatch({}, feed);
+  CHECK(ReasonOf(refused) == ErrorReason::kOverloaded);
+  CHECK(QuotaViolationOf(refused) == QuotaViolation{"caller:feed", "2 watches"});
+  CHECK(RetryAfterOf(refused).has_value());
+  CHECK(IsNotApplied(refused));
+  for (int i = 0; i < 3; ++i) CHECK(admission.EnterWatch({}, wall).ok());
+  CHECK(wall.load->watches == 3);
+  admission.LeaveWatch(wall);
+  admission.LeaveWatch(wall);
+  // Those that nobody counts are bounded together only.
+  CHECK(admission.EnterWatch({}, *UnknownCaller()).ok());
+  CHECK(admission.EnterWatch({}, wall).ok());
+  const absl::Status full = admission.EnterWatch({}, wall);
+  CHECK(QuotaViolationOf(full) == QuotaViolation{"server", "5 watches"});
+  admission.LeaveWatch(feed);
+  CHECK(feed.load->watches == 1);
+  CHECK(admission.watches() == 4);
+  CHECK(admission.EnterWatch({}, feed).ok());
 }
 
 }  // namespace

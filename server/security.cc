@@ -89,10 +89,13 @@ std::vector<MetricReading> Security::Readings() const {
   if (!callers_->has_table()) return readings;
   AddReading(readings, kGauge, kRefused, kRefusedHelp, callers_->stale() ? 1 : 0,
              {{"files", kCallersFiles}});
-  for (const auto& [name, calls] : callers_->CallsInFlight()) {
+  for (const Callers::UnderWay& caller : callers_->AllUnderWay()) {
     AddReading(readings, kGauge, "counter_caller_calls_in_flight",
-               "Calls that are being worked on for a caller of the table.", calls,
-               {{"caller", name}});
+               "Calls that are being worked on for a caller of the table.", caller.calls,
+               {{"caller", caller.name}});
+    AddReading(readings, kGauge, "counter_caller_watches",
+               "Watches of counts of a caller of the table that stand.", caller.watches,
+               {{"caller", caller.name}});
   }
   return readings;
 }

@@ -26,12 +26,17 @@ struct UserRange {
 // What one caller has under way; it outlives the tables that name the caller.
 struct CallerLoad {
   std::atomic<int> calls_in_flight = 0;
+  std::atomic<int> watches = 0;  // That stand.
 };
+
+// How those are called, all together, who do not say who they are.
+inline constexpr char kAnyoneName[] = "anyone";
 
 struct Caller {
   std::string name;                  // Empty: nobody said who.
   UserRange users;                   // For whom the caller may act.
   int calls_max = 0;                 // In flight at once; 0: as many as the server takes.
+  int watches_max = 0;               // At once; 0: as many as CALLER_WATCHES_MAX says.
   std::shared_ptr<CallerLoad> load;  // Shared by all tables; null: nobody counts.
 };
 using CallerRef = std::shared_ptr<const Caller>;

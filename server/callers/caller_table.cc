@@ -109,15 +109,16 @@ class CallerTableReader {
                                               ShowWord(value)));
       }
       caller.users = *users;
-    } else if (name == "calls") {
-      int calls = 0;
-      if (!IsDigits(value) || !absl::SimpleAtoi(value, &calls) || calls < 1 || calls > kCallsMax) {
-        return faults_.Add(line, absl::StrCat("calls wants a number from 1 to ", kCallsMax,
+    } else if (name == "calls" || name == "watches") {
+      int most = 0;
+      if (!IsDigits(value) || !absl::SimpleAtoi(value, &most) || most < 1 || most > kCallsMax) {
+        return faults_.Add(line, absl::StrCat(name, " wants a number from 1 to ", kCallsMax,
                                               ", got ", ShowWord(value)));
       }
-      caller.calls_max = calls;
+      (name == "calls" ? caller.calls_max : caller.watches_max) = most;
     } else {
-      faults_.Add(line, absl::StrCat("expected san, users or calls, got ", ShowWord(name)));
+      faults_.Add(line,
+                  absl::StrCat("expected san, users, calls or watches, got ", ShowWord(name)));
     }
   }
 
@@ -149,6 +150,10 @@ class CallerTableReader {
   CallerFaults faults_{"CALLERS_FILE"};
   std::vector<std::pair<int, std::string>> named_;
 };
+
+CallerTable::CallerTable() : anyone_(std::make_shared<Caller>()) {
+  anyone_->load = std::make_shared<CallerLoad>();
+}
 
 absl::StatusOr<CallerTable> CallerTable::Parse(absl::string_view text,
                                                const std::vector<std::string>& methods) {
@@ -185,13 +190,14 @@ bool CallerTable::Allows(absl::string_view method, const Caller& caller) const {
   return names.count(caller.name) > 0 || names.count(kAnyCaller) > 0 || names.count(kAnyone) > 0;
 }
 
-std::vector<std::string> CallerTable::names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, caller] : callers_) names.push_back(name);
-  return names;
+std::vector<CallerRef> CallerTable::callers() const {
+  std::vector<CallerRef> callers;
+  for (const auto& [name, caller] : callers_) callers.push_back(caller);
+  return callers;
 }
 
 void CallerTable::AdoptLoad(const CallerTable& before) {
+  anyone_->load = before.anyone_->load;
   for (auto& [name, caller] : callers_) {
     const auto found = before.callers_.find(name);
     if (found != before.callers_.end()) caller->load = found->second->load;

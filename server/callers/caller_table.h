@@ -1,7 +1,7 @@
 // CallerTable: which callers there are and which methods each may call. What is not allowed is
 // denied.
 //
-//   caller feed  san spiffe://example.org/feed  san feed.internal  calls 500
+//   caller feed  san spiffe://example.org/feed  san feed.internal  calls 500  watches 200
 //   caller kiosk users 1000000-1999999
 //   caller ops   san ops.internal
 //   allow counter.v1.CounterService/* feed
@@ -41,19 +41,24 @@ class CallerTable {
   // The first caller that has one of these names of a certificate; null if none has.
   CallerRef FindByPeer(const std::vector<std::string>& peer_names) const;
 
+  // All of whom nothing is known, as one: what they have under way is counted together.
+  CallerRef anyone() const { return anyone_; }
   // Whether somebody of whom nothing is known may call the method.
   bool AllowsAnyone(absl::string_view method) const;
   // Whether a caller of this table may.
   bool Allows(absl::string_view method, const Caller& caller) const;
 
-  // The names of all callers, in order.
-  std::vector<std::string> names() const;
+  // All callers, in order of their names; not anyone().
+  std::vector<CallerRef> callers() const;
   // Lets callers go on counting where those of the table before stopped.
   void AdoptLoad(const CallerTable& before);
 
  private:
   friend class CallerTableReader;
 
+  CallerTable();
+
+  std::shared_ptr<Caller> anyone_;
   std::map<std::string, std::shared_ptr<Caller>, std::less<>> callers_;
   std::map<std::string, std::string, std::less<>> caller_of_peer_;
   // By method; every method that a pattern means stands here by itself.

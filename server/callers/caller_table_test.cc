@@ -71,10 +71,11 @@ TEST_CASE("A caller is known by any name of its certificate") {
   CHECK(table.FindByPeer({}) == nullptr);
 }
 
-TEST_CASE("A caller has the users and the calls that its line says") {
-  const CallerTable table = Parse("caller kiosk users 10-20 calls 5\ncaller feed\n");
+TEST_CASE("A caller has the users, the calls and the watches that its line says") {
+  const CallerTable table = Parse("caller kiosk users 10-20 calls 5 watches 7\ncaller feed\n");
   const Caller& kiosk = *table.Find("kiosk");
   CHECK(kiosk.calls_max == 5);
+  CHECK(kiosk.watches_max == 7);
   for (const int64_t inside : {10, 15, 20}) CHECK(kiosk.users.Holds(inside));
   for (const int64_t outside : {-15, 0, 9, 21}) CHECK_FALSE(kiosk.users.Holds(outside));
   CHECK_FALSE(kiosk.users.IsAll());
@@ -85,9 +86,11 @@ TEST_CASE("A caller has the users and the calls that its line says") {
 TEST_CASE("A table that is read anew goes on with the calls of the former one") {
   const CallerTable before = Parse("caller feed\n");
   before.Find("feed")->load->calls_in_flight = 3;
+  before.anyone()->load->watches = 2;
   CallerTable after = Parse("caller feed calls 9\ncaller ops\n");
   after.AdoptLoad(before);
   CHECK(after.Find("feed")->load->calls_in_flight == 3);
+  CHECK(after.anyone()->load->watches == 2);
   CHECK(after.Find("ops")->load->calls_in_flight == 0);
 }
 

@@ -90,7 +90,7 @@ absl::StatusOr<CallerRef> Callers::Admit(absl::string_view method,
     caller = files->table.FindByPeer(names);
   }
   if (caller == nullptr) {
-    if (files->table.AllowsAnyone(method)) return UnknownCaller();
+    if (files->table.AllowsAnyone(method)) return files->table.anyone();
     if (showed_certificate) {
       return Refusal(ErrorReason::kCallerNotAllowed,
                      "the names of the certificate are those of no caller of this service");
@@ -106,15 +106,17 @@ absl::StatusOr<CallerRef> Callers::Admit(absl::string_view method,
   return caller;
 }
 
-std::vector<std::pair<std::string, int>> Callers::CallsInFlight() const {
-  std::vector<std::pair<std::string, int>> calls;
-  if (!files_.has_value()) return calls;
+std::vector<Callers::UnderWay> Callers::AllUnderWay() const {
+  std::vector<UnderWay> all;
+  if (!files_.has_value()) return all;
   const std::shared_ptr<const Files> files = files_->current();
-  for (const std::string& name : files->table.names()) {
-    const CallerRef caller = files->table.Find(name);
-    calls.emplace_back(name, caller->load->calls_in_flight.load(std::memory_order_relaxed));
-  }
-  return calls;
+  const auto add = [&all](const std::string& name, const CallerLoad& load) {
+    all.push_back({name, load.calls_in_flight.load(std::memory_order_relaxed),
+                   load.watches.load(std::memory_order_relaxed)});
+  };
+  for (const CallerRef& caller : files->table.callers()) add(caller->name, *caller->load);
+  add(kAnyoneName, *files->table.anyone()->load);
+  return all;
 }
 
 absl::Status CheckUser(const Caller& caller, int64_t user_id) {

@@ -62,8 +62,14 @@ class Callers {
   // it), or why it is not let in; a refusal is marked as not applied. Never null.
   absl::StatusOr<CallerRef> Admit(absl::string_view method, const Credentials& credentials) const;
 
-  // The calls that each caller of the table has in flight, by name.
-  std::vector<std::pair<std::string, int>> CallsInFlight() const;
+  // What each caller of the table has under way, and, as "anyone", those who do not say who they
+  // are.
+  struct UnderWay {
+    std::string name;
+    int calls = 0;
+    int watches = 0;
+  };
+  std::vector<UnderWay> AllUnderWay() const;
 
  private:
   struct Files {

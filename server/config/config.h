@@ -99,6 +99,7 @@ struct Config {
   int rate_limit_users_max = 0;
   int calls_in_flight_max = 0;
   int watches_max = 0;
+  int caller_watches_max = 0;
   int watched_items_max = 0;
   int watch_interval_ms = 0;
   int audited_items_per_second = 0;

@@ -334,6 +334,16 @@ std::vector<Setting> MakeSettings() {
        .help =
            "Calls of WatchCounts that may stand. Further ones are refused as OVERLOADED. They do "
            "not count as calls in flight."},
+      {.name = "CALLER_WATCHES_MAX",
+       .group = "Limits",
+       .field = &Config::caller_watches_max,
+       .default_text = "500",
+       .min = 1,
+       .max = 1'000'000,
+       .unit = "watches",
+       .help = "Watches of one caller of CALLERS_FILE that may stand, unless its line says another "
+               "number. Those who do not say who they are count as one caller. Further ones are "
+               "refused as OVERLOADED. Without CALLERS_FILE only WATCHES_MAX counts."},
       {.name = "WATCHED_ITEMS_MAX",
        .group = "Limits",
        .field = &Config::watched_items_max,

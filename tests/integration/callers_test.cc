@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -520,6 +521,67 @@ TEST_CASE("A caller's own limit of calls is its own") {
   CHECK(refused_feed > 0);
   CHECK(refused_ops == 0);
   CHECK(MetricOf(*server, "counter_caller_calls_in_flight", {{"caller", "feed"}}) == 0);
+}
+
+// A watch of one post that stands until the object goes; Stands() says whether it was let in.
+class CallersWatch {
+ public:
+  CallersWatch(v1::CounterService::Stub& stub, const std::string& token) {
+    if (!token.empty()) context_.AddMetadata("authorization", Bearer(token.c_str()));
+    context_.set_deadline(absl::ToChronoTime(absl::Now() + absl::Minutes(1)));
+    v1::WatchCountsRequest request;
+    request.add_items()->set_item_id(1);
+    request.mutable_items(0)->set_item_type("post");
+    reader_ = stub.WatchCounts(&context_, request);
+    v1::WatchCountsResponse snapshot;
+    stands_ = reader_->Read(&snapshot);
+    if (!stands_) status_ = reader_->Finish();
+  }
+  ~CallersWatch() {
+    context_.TryCancel();
+    if (stands_) reader_->Finish();
+  }
+  CallersWatch(const CallersWatch&) = delete;
+  CallersWatch& operator=(const CallersWatch&) = delete;
+
+  bool stands() const { return stands_; }
+  const grpc::Status& status() const { return status_; }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::WatchCountsResponse>> reader_;
+  bool stands_ = false;
+  grpc::Status status_;
+};
+
+TEST_CASE("A caller's watches are bounded, its own way or all callers', and take nobody's place") {
+  const CallerFiles files;
+  ReplaceFile(files.table(),
+              "caller feed watches 3\ncaller ops\ncaller kiosk\n"
+              "allow counter.v1.CounterService/WatchCounts anyone\n");
+  Settings settings = files.settings();
+  settings["CALLER_WATCHES_MAX"] = "2";
+  auto server = StartServer(settings);
+  v1::CounterService::Stub stub(ChannelTo(*server));
+  std::vector<std::unique_ptr<CallersWatch>> watches;
+  for (const auto& [token, name, most] : std::vector<std::tuple<std::string, std::string, int>>{
+           {kFeed, "feed", 3}, {kOps, "ops", 2}, {"", "anyone", 2}}) {
+    CAPTURE(name);
+    for (int i = 0; i < most; ++i) {
+      watches.push_back(std::make_unique<CallersWatch>(stub, token));
+      CHECK(watches.back()->stands());
+    }
+    const CallersWatch refused(stub, token);
+    CHECK(refused.status().error_code() == grpc::RESOURCE_EXHAUSTED);
+    CHECK(absl::StrContains(refused.status().error_details(), "OVERLOADED"));
+    CHECK(absl::StrContains(refused.status().error_details(), absl::StrCat("caller:", name)));
+    CHECK(MetricOf(*server, "counter_caller_watches", {{"caller", name}}) == most);
+  }
+  watches.clear();
+  CHECK(Eventually(absl::Seconds(5) * Slowness(), [&] {
+    return MetricOf(*server, "counter_caller_watches", {{"caller", "feed"}}) == 0;
+  }));
+  CHECK(CallersWatch(stub, kFeed).stands());
 }
 
 }  // namespace
