@@ -12,6 +12,8 @@ import counter.client.LikesPage;
 import counter.client.Mutation;
 import counter.client.Page;
 import counter.client.Tls;
+import counter.client.Update;
+import counter.client.Watch;
 import counter.client.WriteResults;
 import counter.client.Written;
 import java.nio.file.Files;
@@ -112,6 +114,15 @@ public class Example {
         CounterClient.builder("dns:///counter.example:443").tls(tls).bearerToken("secret").build();
     // snippet end
     secure.close();
+
+    // snippet: watch
+    try (Watch watch = likes.watchCounts(List.of(post))) {
+      Update update = watch.next(); // The counts of now; then, each time, those that have changed.
+      for (Count now : update.counts()) {
+        System.out.println("watched: " + now.item().type() + " " + now.item().id() + " " + now.count());
+      }
+    }
+    // snippet end
 
     // snippet: async
     likes.likeAsync(124, post, CallSettings.DEFAULT)

@@ -40,10 +40,12 @@ public final class CounterClient implements AutoCloseable {
   private final Duration deadline;
   private final CallOptions callOptions;
   private final Tokens tokens; // Null: none are kept.
+  private final boolean retries;
 
   private CounterClient(Builder builder) {
     channel = Channels.open(builder.target, builder.tls, builder.retries, (builder.userAgent + " counter-java/" + VERSION).trim());
     deadline = builder.deadline;
+    retries = builder.retries;
     callOptions = builder.bearerToken == null ? CallOptions.DEFAULT
         : CallOptions.DEFAULT.withCallCredentials(new Channels.Bearer(builder.bearerToken));
     tokens = builder.readYourWrites ? new Tokens(Tokens.ITEMS_MAX) : null;
@@ -153,10 +155,7 @@ public final class CounterClient implements AutoCloseable {
         .addAllConsistencyTokens(tokensFor(items, settings)).build();
     return call(CounterServiceGrpc.getBatchGetCountsMethod(), request, settings, (reply, requestId) -> {
       checkNumber(reply.getCountsCount(), items.size(), requestId);
-      return new Counts(reply.getCountsList().stream().map(count -> new Count(
-          new Item(count.getItem().getItemType(), count.getItem().getItemId()), count.getCount(),
-          source(count.getSource()), instant(count.getAsOfTime()), count.getConsistencyToken(), requestId)).toList(),
-          requestId);
+      return new Counts(decoded(reply.getCountsList(), requestId), requestId);
     });
   }
 
@@ -232,6 +231,31 @@ public final class CounterClient implements AutoCloseable {
         LikersPage::likers, LikersPage::nextPageToken);
   }
 
+  /** The counts of up to 100 items, and then each change. */
+  public Watch watchCounts(List<Item> items) {
+    return watchCounts(items, CallSettings.DEFAULT);
+  }
+
+  /**
+   * The counts of up to 100 items, and then each change.
+   *
+   * <p>A watch goes on by itself from what it has told: when its server goes, on another one, and from now when the
+   * store has got another history. What is known already is left out: that of which the settings have the newest
+   * tokens, from any answer. It has no deadline but that of the settings: without one it stands until it is closed.
+   */
+  public Watch watchCounts(List<Item> items, CallSettings settings) {
+    CounterException wrong = check(settings);
+    if (wrong != null) {
+      throw wrong;
+    }
+    CallOptions options = settings.deadline() == null ? callOptions
+        : callOptions.withDeadlineAfter(settings.deadline().toNanos(), TimeUnit.NANOSECONDS);
+    return new Watch(
+        new WatchState(items.stream().map(CounterClient::encoded).toList(), settings.consistencyTokens(), retries),
+        () -> channel.newCall(CounterServiceGrpc.getWatchCountsMethod(), options), () -> headers(settings),
+        (message, requestId) -> decoded(message.getCountsList(), requestId), channel::isShutdown);
+  }
+
   /** Calls that are running end as Unavailable or Cancelled. */
   @Override
   public void close() {
@@ -241,19 +265,9 @@ public final class CounterClient implements AutoCloseable {
   // One unary call, the answer decoded with the server's name of the call.
   private <Q, R, T> CompletableFuture<T> call(MethodDescriptor<Q, R> method, Q request, CallSettings settings,
       BiFunction<R, String, T> decode) {
-    if (!REQUEST_ID_FORM.matcher(settings.requestId()).matches()) {
-      return CompletableFuture.failedFuture(
-          Errors.refused("request_id", "expected at most 64 characters of [A-Za-z0-9._-]"));
-    }
-    if (!TRACEPARENT_FORM.matcher(settings.traceparent()).matches()) {
-      return CompletableFuture.failedFuture(Errors.refused("traceparent", "expected a W3C trace context"));
-    }
-    Metadata headers = new Metadata();
-    if (!settings.requestId().isEmpty()) {
-      headers.put(REQUEST_ID, settings.requestId());
-    }
-    if (!settings.traceparent().isEmpty()) {
-      headers.put(TRACEPARENT, settings.traceparent());
+    CounterException wrong = check(settings);
+    if (wrong != null) {
+      return CompletableFuture.failedFuture(wrong);
     }
     Duration time = settings.deadline() == null ? deadline : settings.deadline();
     ClientCall<Q, R> call =
@@ -264,11 +278,39 @@ public final class CounterClient implements AutoCloseable {
         call.cancel("the caller gave up", null);
       }
     });
-    call.start(reply, headers);
+    call.start(reply, headers(settings));
     call.sendMessage(request);
     call.halfClose();
     call.request(2);
     return reply.future;
+  }
+
+  // What is wrong with the settings; null: nothing.
+  private static CounterException check(CallSettings settings) {
+    if (!REQUEST_ID_FORM.matcher(settings.requestId()).matches()) {
+      return Errors.refused("request_id", "expected at most 64 characters of [A-Za-z0-9._-]");
+    }
+    if (!TRACEPARENT_FORM.matcher(settings.traceparent()).matches()) {
+      return Errors.refused("traceparent", "expected a W3C trace context");
+    }
+    return null;
+  }
+
+  private static Metadata headers(CallSettings settings) {
+    Metadata headers = new Metadata();
+    if (!settings.requestId().isEmpty()) {
+      headers.put(REQUEST_ID, settings.requestId());
+    }
+    if (!settings.traceparent().isEmpty()) {
+      headers.put(TRACEPARENT, settings.traceparent());
+    }
+    return headers;
+  }
+
+  /** The server's name of a call, as its headers or trailers have it; empty if they do not. */
+  static String requestIdOf(Metadata metadata) {
+    String value = metadata.get(REQUEST_ID);
+    return value == null ? "" : value;
   }
 
   private static final class Reply<R, T> extends ClientCall.Listener<R> {
@@ -283,7 +325,7 @@ public final class CounterClient implements AutoCloseable {
 
     @Override
     public void onHeaders(Metadata headers) {
-      requestId = first(headers);
+      requestId = requestIdOf(headers);
     }
 
     @Override
@@ -294,7 +336,7 @@ public final class CounterClient implements AutoCloseable {
     @Override
     public void onClose(Status status, Metadata trailers) {
       if (!status.isOk()) {
-        future.completeExceptionally(Errors.ofCall(status, trailers, requestId.isEmpty() ? first(trailers) : requestId));
+        future.completeExceptionally(Errors.ofCall(status, trailers, requestId.isEmpty() ? requestIdOf(trailers) : requestId));
         return;
       }
       try {
@@ -303,14 +345,9 @@ public final class CounterClient implements AutoCloseable {
         future.completeExceptionally(wrong);
       }
     }
-
-    private static String first(Metadata metadata) {
-      String value = metadata.get(REQUEST_ID);
-      return value == null ? "" : value;
-    }
   }
 
-  private static <T> T join(CompletableFuture<T> future) {
+  static <T> T join(CompletableFuture<T> future) {
     try {
       return future.join();
     } catch (CompletionException failed) {
@@ -356,6 +393,12 @@ public final class CounterClient implements AutoCloseable {
     if (answers != asked) {
       throw Errors.badReply("the server gave " + answers + " answers, not " + asked, requestId);
     }
+  }
+
+  private static List<Count> decoded(List<Counter.ItemCount> counts, String requestId) {
+    return counts.stream().map(count -> new Count(
+        new Item(count.getItem().getItemType(), count.getItem().getItemId()), count.getCount(),
+        source(count.getSource()), instant(count.getAsOfTime()), count.getConsistencyToken(), requestId)).toList();
   }
 
   private static Counter.Item encoded(Item item) {

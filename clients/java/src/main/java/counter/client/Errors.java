@@ -29,6 +29,11 @@ final class Errors {
     return new CounterException.InvalidArgument(field + ": " + description, details);
   }
 
+  /** Of a caller that gave up. */
+  static CounterException cancelled(String message) {
+    return new CounterException.Cancelled(message, new Details(1, "", List.of(), null, null, false, ""));
+  }
+
   static CounterException badReply(String message, String requestId) {
     Details details = new Details(13, "", List.of(), null, null, false, requestId);
     return new CounterException.Internal(message, details);

@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CompletionException;
 
@@ -20,6 +21,7 @@ import java.util.concurrent.CompletionException;
 public final class ConformanceAdapter {
   private final boolean async;
   private CounterClient client;
+  private Watch watch;
 
   private ConformanceAdapter(boolean async) {
     this.async = async;
@@ -104,6 +106,14 @@ public final class ConformanceAdapter {
       }
       case "has_liked":
         return hasLiked(asked, settings);
+      case "watch":
+        watch = client.watchCounts(items(asked), settings);
+        return update(async ? watch.nextAsync().join() : watch.next());
+      case "next_update":
+        return update(async ? watch.nextAsync().join() : watch.next());
+      case "stop_watch":
+        watch.close();
+        return new JsonObject();
       default:
         return list(asked, settings);
     }
@@ -146,6 +156,16 @@ public final class ConformanceAdapter {
     out.addProperty("source", liked.source().name());
     out.addProperty("as_of_ms", liked.asOf().toEpochMilli());
     out.addProperty("request_id", liked.requestId());
+    return out;
+  }
+
+  private static JsonObject update(Update update) {
+    JsonArray counts = new JsonArray();
+    update.counts().stream().sorted(Comparator.comparing(one -> one.item().type() + ":" + one.item().id()))
+        .forEach(one -> counts.add(count(one)));
+    JsonObject out = new JsonObject();
+    out.add("counts", counts);
+    out.addProperty("snapshot", update.snapshot());
     return out;
   }
 
