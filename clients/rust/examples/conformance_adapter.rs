@@ -5,18 +5,30 @@ use std::time::{Duration, SystemTime};
 
 use counter_client::{
     Action, CallOptions, Client, Consistency, Count, Error, Item, Like, Liker, Mutation, Options, Page, ReadOptions,
-    Source, Tls, Written,
+    Source, Tls, Update, Watch, WatchOptions, Written,
 };
 use serde_json::{json, Value};
 
 #[tokio::main]
 async fn main() {
     let mut client = None;
+    let mut watch = None;
     for line in std::io::stdin().lock().lines() {
         let asked: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
         let answer = if asked["call"] == "connect" {
             client = Some(connect(&asked).expect("options that can be"));
             json!({"reply": {}})
+        } else if asked["call"] == "stop_watch" {
+            watch = None;
+            json!({"reply": {}})
+        } else if asked["call"] == "watch" || asked["call"] == "next_update" {
+            if asked["call"] == "watch" {
+                watch = Some(begin(client.as_ref().expect("connect comes first"), &asked));
+            }
+            match watch.as_mut().expect("watch comes first").next().await {
+                Ok(update) => json!({"reply": updated(update)}),
+                Err(error) => json!({"error": failure(&error)}),
+            }
         } else {
             match call(client.as_ref().expect("connect comes first"), &asked).await {
                 Ok(reply) => json!({ "reply": reply }),
@@ -25,6 +37,20 @@ async fn main() {
         };
         println!("{}", answer);
     }
+}
+
+fn begin(client: &Client, asked: &Value) -> Watch {
+    let items: Vec<Item> = list(&asked["items"]).iter().map(item).collect();
+    let options = WatchOptions {
+        consistency_tokens: list(&asked["tokens"]).iter().map(text).collect(),
+        call: CallOptions { deadline: deadline(asked), ..Default::default() },
+    };
+    client.watch_counts(&items, &options).expect("options that can be")
+}
+
+fn updated(mut update: Update) -> Value {
+    update.counts.sort_by_key(|count| format!("{}:{}", count.item.kind, count.item.id));
+    json!({"counts": update.counts.iter().map(count).collect::<Vec<Value>>(), "snapshot": update.snapshot})
 }
 
 fn connect(asked: &Value) -> Result<Client, Error> {

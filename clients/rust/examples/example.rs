@@ -4,7 +4,7 @@
 use counter_client::{Client, Item, Options};
 
 // snippet end
-use counter_client::{Action, CallOptions, Consistency, ErrorKind, Mutation, Page, ReadOptions, Tls};
+use counter_client::{Action, CallOptions, Consistency, ErrorKind, Mutation, Page, ReadOptions, Tls, WatchOptions};
 use std::time::Duration;
 
 #[tokio::main]
@@ -106,5 +106,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let secure = Client::connect("dns:///counter.example:443", options)?;
     // snippet end
     drop(secure);
+
+    // snippet: watch
+    let mut watch = likes.watch_counts(&[post], &WatchOptions::default())?;
+    let update = watch.next().await?; // The counts of now; then, each time, those that have changed.
+    for count in &update.counts {
+        println!("watched: {} {} {}", count.item.kind, count.item.id, count.count);
+    }
+    drop(watch);
+    // snippet end
     Ok(())
 }

@@ -165,15 +165,7 @@ impl Client {
         let call = |mut stub: Stub, r| async move { stub.batch_get_counts(r).await };
         let (reply, request_id) = self.call(request, &options.call, call).await?;
         check_number(reply.counts.len(), items.len(), &request_id)?;
-        let decode = |c: v1::ItemCount| Count {
-            source: source(c.source()),
-            item: c.item.map(|item| Item::new(item.item_type, item.item_id)).unwrap_or_else(|| Item::new("", 0)),
-            count: c.count,
-            as_of: time(c.as_of_time),
-            consistency_token: c.consistency_token,
-            request_id: request_id.clone(),
-        };
-        Ok(Counts { counts: reply.counts.into_iter().map(decode).collect(), request_id })
+        Ok(Counts { counts: item_counts(reply.counts, &request_id), request_id })
     }
 
     /// Which of up to 1000 items, which may repeat, the user likes.
@@ -198,13 +190,12 @@ impl Client {
         M: Fn(Stub, Request<Q>) -> F,
         F: Future<Output = Result<Response<R>, Status>>,
     {
-        check_text("request_id", &options.request_id, 64, "expected at most 64 characters of [A-Za-z0-9._-]")?;
-        check_text("traceparent", &options.traceparent, usize::MAX, "expected a W3C trace context")?;
+        Self::check(options)?;
         let end = Instant::now() + options.deadline.unwrap_or(self.shared.deadline);
         let mut attempt = 1;
         let mut reconnect = RECONNECT_FIRST;
         loop {
-            let attempted = method(self.stub.clone(), self.request(request.clone(), options, end));
+            let attempted = method(self.stub.clone(), self.request(request.clone(), options, Some(end)));
             let status = match timeout_at(end, attempted).await {
                 Ok(Ok(response)) => {
                     self.shared.throttle.succeeded();
@@ -242,9 +233,24 @@ impl Client {
         }
     }
 
-    fn request<Q>(&self, message: Q, options: &CallOptions, end: Instant) -> Request<Q> {
+    pub(crate) fn check(options: &CallOptions) -> Result<(), Error> {
+        check_text("request_id", &options.request_id, 64, "expected at most 64 characters of [A-Za-z0-9._-]")?;
+        check_text("traceparent", &options.traceparent, usize::MAX, "expected a W3C trace context")
+    }
+
+    pub(crate) fn stub(&self) -> Stub {
+        self.stub.clone()
+    }
+
+    pub(crate) fn policy(&self) -> &RetryPolicy {
+        &self.shared.policy
+    }
+
+    pub(crate) fn request<Q>(&self, message: Q, options: &CallOptions, end: Option<Instant>) -> Request<Q> {
         let mut request = Request::new(message);
-        request.set_timeout(end.saturating_duration_since(Instant::now()));
+        if let Some(end) = end {
+            request.set_timeout(end.saturating_duration_since(Instant::now()));
+        }
         let headers = request.metadata_mut();
         for (key, text) in [("x-request-id", &options.request_id), ("traceparent", &options.traceparent)] {
             if let Some(value) = text.parse().ok().filter(|_| !text.is_empty()) {
@@ -290,12 +296,12 @@ fn tls_config(tls: &Tls) -> ClientTlsConfig {
     config
 }
 
-fn deadline_exceeded() -> Status {
+pub(crate) fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("the call's time was used up")
 }
 
 /// Whether the status was made here because there was no connection to make the call on.
-fn is_not_connected(status: &Status) -> bool {
+pub(crate) fn is_not_connected(status: &Status) -> bool {
     let mut cause = status.source();
     while let Some(error) = cause {
         if error.downcast_ref::<hyper::Error>().map_or(false, hyper::Error::is_connect) {
@@ -308,7 +314,7 @@ fn is_not_connected(status: &Status) -> bool {
 
 /// Whether the server could not be reached, by its own word or because the connection broke: tonic reports the latter
 /// as UNKNOWN or INTERNAL, with the cause beside it.
-fn is_unavailable(status: &Status) -> bool {
+pub(crate) fn is_unavailable(status: &Status) -> bool {
     status.code() == Code::Unavailable
         || matches!(status.code(), Code::Unknown | Code::Internal) && status.source().is_some()
 }
@@ -327,6 +333,18 @@ fn check_number(answers: usize, asked: usize, request_id: &str) -> Result<(), Er
     }
     let message = format!("the server gave {} answers, not {}", answers, asked);
     Err(Error { request_id: request_id.into(), ..Error::new(13, message) })
+}
+
+pub(crate) fn item_counts(counts: Vec<v1::ItemCount>, request_id: &str) -> Vec<Count> {
+    let decode = |c: v1::ItemCount| Count {
+        source: source(c.source()),
+        item: c.item.map(|item| Item::new(item.item_type, item.item_id)).unwrap_or_else(|| Item::new("", 0)),
+        count: c.count,
+        as_of: time(c.as_of_time),
+        consistency_token: c.consistency_token,
+        request_id: request_id.into(),
+    };
+    counts.into_iter().map(decode).collect()
 }
 
 pub(crate) fn encoded(item: &Item) -> v1::Item {

@@ -23,6 +23,7 @@ mod lists;
 mod retry;
 mod tokens;
 mod types;
+mod watch;
 
 /// The generated code of the protocol.
 #[allow(missing_docs, clippy::all)]
@@ -48,8 +49,9 @@ pub use error::{Error, ErrorKind, FieldViolation, QuotaViolation};
 pub use lists::{AllLikers, AllLikes};
 pub use types::{
     Action, CallOptions, Consistency, Count, Counts, Item, Like, Liked, Liker, LikersPage, LikesPage, Mutation, Options,
-    Page, ReadOptions, Source, Tls, WriteResults, Written,
+    Page, ReadOptions, Source, Tls, Update, WatchOptions, WriteResults, Written,
 };
+pub use watch::Watch;
 
 /// The version of this client, as the user-agent tells it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -45,6 +45,11 @@ impl RetryPolicy {
         RetryPolicy { attempts_max: 1, wait_for_ready: false, ..self }
     }
 
+    /// Whether anything is repeated at all.
+    pub(crate) fn repeats(&self) -> bool {
+        self.attempts_max > 1
+    }
+
     pub(crate) fn is_retryable(&self, code: tonic::Code) -> bool {
         // The names of the config are those of gRPC; only one of them is in it.
         code == tonic::Code::Unavailable && self.codes.iter().any(|name| name == "UNAVAILABLE")

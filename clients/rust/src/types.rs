@@ -109,6 +109,16 @@ pub struct Counts {
     pub request_id: String,
 }
 
+/// What is new to a watch.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// Each item once at most.
+    pub counts: Vec<Count>,
+    /// Whether these are the counts of all items, but for those of which tokens were given: the first update of a
+    /// watch, and the first after the store got another history, in which counts may be lower than they were.
+    pub snapshot: bool,
+}
+
 /// Which items a user likes.
 #[derive(Clone, Debug)]
 pub struct Liked {
@@ -194,6 +204,15 @@ pub struct ReadOptions {
     /// Tokens of earlier answers about items of the call, in any order: the answer includes the writes they name.
     pub consistency_tokens: Vec<String>,
     /// As for any call.
+    pub call: CallOptions,
+}
+
+/// What may be said about a watch.
+#[derive(Clone, Debug, Default)]
+pub struct WatchOptions {
+    /// Tokens of what is known already, of any answer: it is left out.
+    pub consistency_tokens: Vec<String>,
+    /// As for any call, but without a deadline a watch stands until it is dropped.
     pub call: CallOptions,
 }
 
