@@ -1,9 +1,7 @@
 #include "server/files/file_watch.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 
 namespace counter {
 
@@ -11,12 +9,7 @@ FileWatch::~FileWatch() { Stop(); }
 
 void FileWatch::Start() {
   if (looks_.empty() || thread_.joinable()) return;
-  // Signals are for the thread that waits for them.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = StartThreadWithoutSignals([this] { Run(); });
 }
 
 void FileWatch::Stop() {

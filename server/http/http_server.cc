@@ -1,8 +1,5 @@
 #include "server/http/http_server.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -17,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/quiet_thread.h"
 #include "server/http/event_stream.h"
 #include "server/http/router.h"
 #include "server/http/session.h"
@@ -61,12 +59,7 @@ class HttpServer::Impl {
           absl::StrCat("cannot listen on ", AddressText(options_), ": ", error.message()));
     }
     Accept();
-    // Signals are for the thread that waits for them.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { context_.run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = StartThreadWithoutSignals([this] { context_.run(); });
     return absl::OkStatus();
   }
 

@@ -1,8 +1,6 @@
 #include "server/log/log_writer.h"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/quiet_thread.h"
 
 namespace counter {
 namespace {
@@ -29,18 +28,6 @@ absl::string_view NextWrite(absl::string_view text) {
   if (text.size() <= kWriteBytesMax) return text;
   const size_t line_end = text.substr(0, kWriteBytesMax).rfind('\n');
   return text.substr(0, line_end == absl::string_view::npos ? kWriteBytesMax : line_end + 1);
-}
-
-// A thread without signals: they are for the thread that waits for them, and SIGPIPE stays pending
-// here, unseen.
-template <class Function>
-std::thread StartThreadWithoutSignals(Function function) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(function));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
 }
 
 }  // namespace
