@@ -59,6 +59,22 @@ Task<bool> LocalCountCache::Put(std::vector<CountPut> puts) {
   co_return true;
 }
 
+Task<std::vector<PeekedCount>> LocalCountCache::Peek(std::vector<Item> items) {
+  const MonotonicTime now = clock_.MonotonicNow();
+  std::vector<PeekedCount> peeked(items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    peeked[i].kind = PeekedCount::Kind::kNothing;
+    Shard& shard = ShardFor(items[i]);
+    MutexLock lock(shard.mutex);
+    const Standing* found = shard.standing.Peek(items[i]);
+    if (found == nullptr || found->ends_at <= now || found->cell.kind != CountCell::Kind::kValue)
+      continue;
+    const CountCell& cell = found->cell;
+    peeked[i] = {PeekedCount::Kind::kValue, {items[i], cell.count, cell.version, cell.read_at}};
+  }
+  co_return peeked;
+}
+
 CountLookup LocalCountCache::GetOne(const Item& item, const Now& now) {
   Shard& shard = ShardFor(item);
   MutexLock lock(shard.mutex);

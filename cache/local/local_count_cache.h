@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/task.h"
 #include "cache/count_cache.h"
+#include "cache/count_peek.h"
 #include "cache/local/local_cache_stats.h"
 
 namespace counter {
@@ -31,7 +32,7 @@ struct LocalCountCacheOptions {
   uint64_t seed = 1;                    // Of the jitter; any value.
 };
 
-class LocalCountCache final : public CountCache {
+class LocalCountCache final : public CountCache, public CountPeek {
  public:
   static constexpr int64_t kBytesPerEntry = 160;
 
@@ -41,6 +42,7 @@ class LocalCountCache final : public CountCache {
   Task<std::vector<CountLookup>> Get(std::vector<Item> items) override;
   // Always true.
   Task<bool> Put(std::vector<CountPut> puts) override;
+  Task<std::vector<PeekedCount>> Peek(std::vector<Item> items) override;
 
   // Forgets what is known of an item, as an eviction does.
   void Forget(const Item& item);

@@ -37,6 +37,12 @@ class LruMap {
     return &found->second->value;
   }
 
+  // Null: not there. Looking is no use.
+  const Value* Peek(const Key& key) const {
+    const auto found = index_.find(key);
+    return found == index_.end() ? nullptr : &found->second->value;
+  }
+
   // What is there, or a new Value{}; counts as used now.
   Value& FindOrMake(const Key& key) {
     auto [slot, is_new] = index_.try_emplace(key);

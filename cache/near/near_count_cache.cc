@@ -95,6 +95,21 @@ void NearCountCache::Evict(const std::vector<Item>& items) {
   far_.Evict(items);
 }
 
+Task<std::vector<PeekedCount>> NearCountCache::Peek(std::vector<Item> items) {
+  const MonotonicTime now = clock_.MonotonicNow();
+  std::vector<PeekedCount> peeked(items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    peeked[i].kind = PeekedCount::Kind::kNothing;
+    Shard& shard = ShardFor(items[i]);
+    MutexLock lock(shard.mutex);
+    const Known* known = shard.known.Peek(items[i]);
+    if (known == nullptr || now >= known->stale_until) continue;
+    peeked[i] = {PeekedCount::Kind::kValue,
+                 {items[i], known->count, known->version, known->read_at}};
+  }
+  co_return peeked;
+}
+
 NearCountCache::Seen NearCountCache::Look(const Item& item, MonotonicTime now) {
   Shard& shard = ShardFor(item);
   MutexLock lock(shard.mutex);

@@ -32,6 +32,7 @@
 #include "base/clock.h"
 #include "base/task.h"
 #include "cache/count_cache.h"
+#include "cache/count_peek.h"
 
 namespace counter {
 
@@ -42,7 +43,7 @@ struct NearCountCacheOptions {
   int shards = 16;                                 // Requires >= 1.
 };
 
-class NearCountCache final : public CountCache {
+class NearCountCache final : public CountCache, public CountPeek {
  public:
   static constexpr int64_t kBytesPerEntry = 176;
 
@@ -60,6 +61,8 @@ class NearCountCache final : public CountCache {
   Task<std::vector<CountLookup>> Get(std::vector<Item> items) override;
   Task<bool> Put(std::vector<CountPut> puts) override;
   void Evict(const std::vector<Item>& items) override;
+  // Of this cache alone: the far one is not asked.
+  Task<std::vector<PeekedCount>> Peek(std::vector<Item> items) override;
 
   Stats stats() const;
   int64_t entries_max() const { return options_.entries_max; }

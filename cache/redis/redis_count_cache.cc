@@ -83,6 +83,37 @@ Task<std::vector<CountLookup>> RedisCountCache::Get(std::vector<Item> items) {
   co_return lookups;
 }
 
+Task<std::vector<PeekedCount>> RedisCountCache::Peek(std::vector<Item> items) {
+  using Kind = PeekedCount::Kind;
+  std::vector<PeekedCount> peeked(items.size());
+  if (items.empty()) co_return peeked;
+  std::vector<std::string> keys;
+  keys.reserve(items.size());
+  for (const Item& item : items) keys.push_back(keys_.Count(item));
+  const std::vector<KeyGroup> groups = GroupKeys(keys, channel_.by_slot(), kKeysPerRead);
+  Commands reads;
+  AddReads(keys, groups, reads);
+  Task<Answer> ask = Ask(channel_, std::move(reads), clock_.MonotonicNow() + options_.budget);
+  const Answer answer = co_await std::move(ask);
+
+  const absl::Time now = clock_.WallNow();
+  for (size_t g = 0; answer && g < groups.size(); ++g) {
+    const std::vector<size_t>& members = groups[g].members;
+    const Reply& values = (*answer)[g];
+    if (!values.is_array() || values.elements.size() != members.size()) continue;
+    for (size_t m = 0; m < members.size(); ++m) {
+      const Reply& value = values.elements[m];
+      if (!value.is_nil() && !value.is_text()) continue;
+      CountLookup lookup;
+      lookup.entry.item = items[members[m]];
+      (void)ReadValue(value, groups[g].slot, now, lookup);
+      const bool is_value = lookup.kind == CountLookup::Kind::kHit;
+      peeked[members[m]] = {is_value ? Kind::kValue : Kind::kNothing, lookup.entry};
+    }
+  }
+  co_return peeked;
+}
+
 Task<> RedisCountCache::Lease(std::vector<std::string> keys, std::vector<size_t> missing,
                               std::vector<CountLookup>& lookups, MonotonicTime deadline) {
   const std::string life = absl::StrCat(absl::ToInt64Milliseconds(kFillLeaseLife));

@@ -25,6 +25,7 @@
 #include "base/mutex.h"
 #include "base/task.h"
 #include "cache/count_cache.h"
+#include "cache/count_peek.h"
 #include "cache/redis/channel.h"
 #include "cache/redis/keys.h"
 #include "cache/redis/recent_puts.h"
@@ -51,7 +52,7 @@ struct RedisCountCacheStats {
   int64_t damaged = 0;    // Keys that held something foreign or too old; they were deleted.
 };
 
-class RedisCountCache final : public CountCache {
+class RedisCountCache final : public CountCache, public CountPeek {
  public:
   RedisCountCache(Channel& channel, const Keys& keys, const Clock& clock,
                   RedisCountCacheOptions options = {});
@@ -59,6 +60,7 @@ class RedisCountCache final : public CountCache {
   Task<std::vector<CountLookup>> Get(std::vector<Item> items) override;
   Task<bool> Put(std::vector<CountPut> puts) override;
   void Evict(const std::vector<Item>& items) override;
+  Task<std::vector<PeekedCount>> Peek(std::vector<Item> items) override;
 
   // The items of the puts of the last recent_puts_span whose keys are in `slots`, each once: what
   // has to be read from the store and put again when Redis may have lost what it acknowledged.

@@ -203,5 +203,25 @@ TEST_CASE("the near cache holds no more than its bound, and forgets what was use
   CHECK(caches.Get(2).kind != Kind::kHit);
 }
 
+TEST_CASE(
+    "A peek tells what is answered from here, asks the far cache for nothing, and uses nothing") {
+  Caches caches;
+  CHECK(BlockingWait(caches.near.Peek({PostOf(1)}))[0].kind == PeekedCount::Kind::kNothing);
+  for (int64_t id = 1; id <= 3; ++id) {
+    REQUIRE(BlockingWait(caches.near.Put({CountPut{caches.Entry(id, id, 10)}})));
+  }
+  const std::vector<PeekedCount> peeked = BlockingWait(caches.near.Peek({PostOf(1), PostOf(2)}));
+  CHECK(peeked[0].kind == PeekedCount::Kind::kValue);
+  CHECK(peeked[0].entry.count == 1);
+  CHECK(peeked[1].entry.version == 10);
+  CHECK(caches.far.asked == 0);
+  // The first is still the one used longest ago: it goes for the fourth.
+  REQUIRE(BlockingWait(caches.near.Put({CountPut{caches.Entry(4, 4, 10)}})));
+  CHECK(BlockingWait(caches.near.Peek({PostOf(1)}))[0].kind == PeekedCount::Kind::kNothing);
+  CHECK(BlockingWait(caches.near.Peek({PostOf(2)}))[0].kind == PeekedCount::Kind::kValue);
+  caches.clock.Advance(kStale);
+  CHECK(BlockingWait(caches.near.Peek({PostOf(2)}))[0].kind == PeekedCount::Kind::kNothing);
+}
+
 }  // namespace
 }  // namespace counter

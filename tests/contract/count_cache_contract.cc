@@ -29,6 +29,11 @@ struct Fixture {
     REQUIRE(lookups.size() == 1);
     return lookups[0];
   }
+  PeekedCount Peek() {
+    const std::vector<PeekedCount> peeked = BlockingWait(under_test->peek().Peek({kItem}));
+    REQUIRE(peeked.size() == 1);
+    return peeked[0];
+  }
   CountEntry Entry(int64_t count, int64_t version) {
     return {kItem, count, version, under_test->Now()};
   }
@@ -49,6 +54,47 @@ struct Fixture {
 
   std::unique_ptr<CountCacheUnderTest> under_test;
 };
+
+// ---- Peeks -------------------------------------------------------------------------------------
+
+TEST_CASE("count cache: a peek at a missing key or a lease finds nothing, and leaves no lease") {
+  Fixture fixture;
+  CHECK(fixture.Peek().kind == PeekedCount::Kind::kNothing);
+  const FillToken token = fixture.Lease();
+  CHECK(fixture.Peek().kind == PeekedCount::Kind::kNothing);
+  CHECK(fixture.Get(kItem).kind == Kind::kMiss);
+  fixture.Put(fixture.Entry(3, 100), token);
+  CHECK(fixture.Get(kItem).entry.count == 3);
+}
+
+TEST_CASE(
+    "count cache: a peek tells what a get would, for as long as that, and keeps nothing alive") {
+  Fixture fixture(kTtl);
+  const absl::Time read_at = absl::FromUnixMicros(absl::ToUnixMicros(fixture.under_test->Now()));
+  const FillToken token = fixture.Lease();
+  fixture.Put({kItem, 7, 100, read_at}, token);
+  const PeekedCount peeked = fixture.Peek();
+  CHECK(peeked.kind == PeekedCount::Kind::kValue);
+  CHECK(peeked.entry.item == kItem);
+  CHECK(peeked.entry.count == 7);
+  CHECK(peeked.entry.version == 100);
+  CHECK(peeked.entry.read_at == read_at);
+  fixture.under_test->Elapse(kTtl * 0.6);
+  fixture.Peek();
+  fixture.under_test->Elapse(kTtl * 0.6);
+  CHECK(fixture.Peek().kind == PeekedCount::Kind::kNothing);
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
+TEST_CASE("count cache: a peek answers for each of its items") {
+  Fixture fixture;
+  fixture.Fill(1, 10);
+  const std::vector<PeekedCount> peeked =
+      BlockingWait(fixture.under_test->peek().Peek({kOther, kItem}));
+  REQUIRE(peeked.size() == 2);
+  CHECK(peeked[0].kind == PeekedCount::Kind::kNothing);
+  CHECK(peeked[1].kind == PeekedCount::Kind::kValue);
+}
 
 // ---- Rule 1: leases ----------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
-// The contract suite of CountCache: one case for each sentence of count_cache.h.
+// The contract suite of CountCache: one case for each sentence of count_cache.h, and of
+// count_peek.h.
 //
 // Use it to hold an implementation to the interface: link the suite into a test that defines
 // MakeCountCacheUnderTest(). It tests no driver, no bound on memory and no threads: that is each
@@ -10,6 +11,7 @@
 
 #include "absl/time/time.h"
 #include "cache/count_cache.h"
+#include "cache/count_peek.h"
 
 namespace counter::testing {
 
@@ -19,6 +21,8 @@ class CountCacheUnderTest {
   virtual ~CountCacheUnderTest() = default;
 
   virtual CountCache& cache() = 0;
+  // The same cache, to look at.
+  virtual CountPeek& peek() = 0;
   // The wall clock that the cache goes by.
   virtual absl::Time Now() = 0;
   // Lets time pass: a manual clock moves, a real one is waited for.

@@ -12,6 +12,7 @@ class LocalUnderTest final : public CountCacheUnderTest {
   explicit LocalUnderTest(absl::Duration ttl) : cache_(clock_, Options(ttl)) {}
 
   CountCache& cache() override { return cache_; }
+  CountPeek& peek() override { return cache_; }
   absl::Time Now() override { return clock_.WallNow(); }
   void Elapse(absl::Duration duration) override { clock_.Advance(duration); }
   void Evict(const Item& item) override { cache_.Forget(item); }

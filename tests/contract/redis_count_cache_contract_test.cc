@@ -13,6 +13,7 @@ class OnRedis final : public CountCacheUnderTest {
       : cache_(redis_.connection(), redis_.keys(), redis_.clock(), Options(ttl)) {}
 
   CountCache& cache() override { return cache_; }
+  CountPeek& peek() override { return cache_; }
   absl::Time Now() override { return redis_.Now(); }
   void Elapse(absl::Duration duration) override { redis_.Elapse(duration); }
   void Evict(const Item& item) override { redis_.Ask({"DEL", redis_.keys().Count(item)}); }
