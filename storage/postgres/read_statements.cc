@@ -26,25 +26,31 @@ LEFT JOIN counters c ON c.item_type = x.t AND c.item_id = x.i
                           {TypeId::kInt2Array, TypeId::kInt8Array, TypeId::kInt8Array}};
 
 // One row more than asked for says that there is a next page. Items come from both sides: counters
-// without likes and likes without counters.
+// without likes and likes without counters. Likes have no index by item, so a page is one pass over
+// the likes of its types, by whatever number of items: the counters of a page, which have an index,
+// say where it ends at the latest, and so which partitions it is about and which likes to count.
 const Statement kAudit = {"counter_audit",
                           R"sql(
-WITH item AS MATERIALIZED (
-  SELECT item_type, item_id FROM counters WHERE (item_type, item_id) > ($1::int2, $2::int8)
-  UNION
-  SELECT item_type, item_id FROM user_likes WHERE (item_type, item_id) > ($1::int2, $2::int8)
-  ORDER BY 1, 2 LIMIT $3::int4 + 1),
-actual AS (
-  SELECT l.item_type, l.item_id, count(*) AS count, bit_xor(counter_liker_mix(l.user_id)) AS digest
-  FROM user_likes l JOIN (SELECT item_type, item_id FROM item ORDER BY 1, 2 LIMIT $3::int4) AS i
-    ON l.item_type = i.item_type AND l.item_id = i.item_id
+WITH stored AS MATERIALIZED (
+  SELECT item_type, item_id, count, digest FROM counters
+  WHERE (item_type, item_id) > ($1::int2, $2::int8) ORDER BY 1, 2 LIMIT $3::int4 + 1),
+bound AS MATERIALIZED (
+  SELECT item_type, item_id FROM (
+    SELECT item_type, item_id FROM (
+      SELECT item_type, item_id FROM stored ORDER BY 1, 2 OFFSET $3::int4) AS beyond
+    UNION ALL SELECT 32767::int2, 9223372036854775807) AS ends
+  ORDER BY 1, 2 LIMIT 1),
+actual AS MATERIALIZED (
+  SELECT item_type, item_id, count(*) AS count, bit_xor(counter_liker_mix(user_id)) AS digest
+  FROM user_likes
+  WHERE item_type >= $1::int2 AND item_type <= (SELECT item_type FROM bound)
+    AND (item_type, item_id) > ($1::int2, $2::int8)
+    AND (item_type, item_id) <= (SELECT item_type, item_id FROM bound)
   GROUP BY 1, 2)
-SELECT i.item_type, i.item_id, coalesce(c.count, 0), coalesce(c.digest, 0),
+SELECT item_type, item_id, coalesce(s.count, 0), coalesce(s.digest, 0),
   coalesce(a.count, 0), coalesce(a.digest, 0)
-FROM item i
-LEFT JOIN counters c ON c.item_type = i.item_type AND c.item_id = i.item_id
-LEFT JOIN actual a ON a.item_type = i.item_type AND a.item_id = i.item_id
-ORDER BY 1, 2
+FROM stored s FULL JOIN actual a USING (item_type, item_id)
+ORDER BY 1, 2 LIMIT $3::int4 + 1
 )sql",
                           {TypeId::kInt2, TypeId::kInt8, TypeId::kInt4}};
 
