@@ -73,6 +73,7 @@ rpc::Server::Options RpcOptions(const Config& config, TlsSource tls, rpc::CallGa
   rpc::Server::Options options;
   options.listen = config.grpc_listen.ToString();
   options.queues = config.rpc_queues;
+  options.connections = {config.grpc_connections_max, config.grpc_connections_per_address_max};
   options.receive_bytes_max = config.receive_bytes_max;
   options.memory_bytes_max = kRpcMemoryBytesMax;
   options.default_deadline = config.default_deadline;
@@ -120,6 +121,30 @@ std::vector<MetricReading> LimitReadings(const Config& config) {
             config.write_queue_max),
       limit("counter_write_wait_milliseconds_max",
             "How long a like or unlike may have to wait for the store.", config.write_wait_max_ms)};
+}
+
+std::vector<MetricReading> ConnectionReadings(const rpc::Listener::Stats& stats, int most) {
+  using Kind = MetricReading::Kind;
+  constexpr char kRefused[] = "counter_grpc_connections_refused_total";
+  constexpr char kRefusedHelp[] = "Connections to GRPC_LISTEN that were closed at once.";
+  return {
+      {Kind::kGauge,
+       "counter_grpc_connections",
+       "Open connections to GRPC_LISTEN.",
+       {},
+       stats.open},
+      {Kind::kGauge,
+       "counter_grpc_connections_max",
+       "Connections to GRPC_LISTEN that may be open.",
+       {},
+       most},
+      {Kind::kCounter, kRefused, kRefusedHelp, {{"reason", "full"}}, stats.refused},
+      {Kind::kCounter, kRefused, kRefusedHelp, {{"reason", "address"}}, stats.refused_of_address},
+      {Kind::kCounter,
+       "counter_grpc_accepts_failed_total",
+       "Times that no connection could be accepted for want of descriptors or memory.",
+       {},
+       stats.failed}};
 }
 
 std::vector<MetricReading> WatchReadings(const WatchHub& hub) {
@@ -269,6 +294,9 @@ absl::Status Counterd::Start(const LogWriter& log) {
   metrics_.AddReadings([this] { return backends_->Readings(); });
   metrics_.AddReadings([this] { return WatchReadings(*watch_hub_); });
   metrics_.AddReadings([this] { return AdminReadings(admin_listener_.get()); });
+  metrics_.AddReadings([this] {
+    return ConnectionReadings(rpc_server_->connections(), config_.grpc_connections_max);
+  });
   metrics_.AddReadings([this] { return security_->Readings(); });
   watch_hub_->Start();
 
@@ -412,8 +440,8 @@ void Counterd::SendCallersAway(absl::Duration budget) {
   WaitUntilQuiet(*admission_, std::min(kRefuseMax, budget / 2));
 }
 
-// Connections are descriptors, and the gRPC of Debian 12 never listens again once it has found none
-// left: so all that the system allows are used, and not the few that a shell starts with.
+// Connections are descriptors, two each: so all that the system allows are used, and not the few
+// that a shell starts with.
 void UseAllDescriptors() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;

@@ -7,6 +7,8 @@ namespace {
 
 // Calls that wait for each other: more than a few are a mistake.
 constexpr int kCallsMax = 16;
+// Operators, and a probe.
+constexpr int kConnectionsMax = 64;
 // Of a call without one: a recount of everything takes its time.
 constexpr absl::Duration kDefaultDeadline = absl::Minutes(10);
 
@@ -28,6 +30,7 @@ AdminListener::AdminListener(Parts parts, Options options)
 rpc::Server::Options AdminListener::ServerOptions(rpc::Server::Options options,
                                                   rpc::CallGate& gate) {
   options.queues = 1;
+  options.connections.connections_max = kConnectionsMax;
   options.waiting_calls = kCallsMax;
   options.default_deadline = kDefaultDeadline;
   options.gate = &gate;

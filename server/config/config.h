@@ -56,6 +56,8 @@ struct Config {
   std::optional<ListenAddress> metrics_listen;  // None: no /metrics and /health.
   std::optional<ListenAddress> admin_listen;    // None: no AdminService.
   int http_connections_max = 0;
+  int grpc_connections_max = 0;
+  int grpc_connections_per_address_max = 0;
   std::string swagger_ui_dir;  // Empty: beside the program.
   bool reflection = false;
 

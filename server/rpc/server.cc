@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <thread>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "base/clock.h"
 #include "server/rpc/tls_credentials.h"
 
 #include <google/protobuf/descriptor.h>
@@ -25,15 +26,6 @@ absl::Status CheckOptions(const Server::Options& options) {
   if (options.queues < 1 || options.waiting_calls < 1) {
     return absl::InvalidArgumentError("expected at least one queue and one waiting call");
   }
-  // gRPC itself takes a port modulo 65536, and 443 if there is none.
-  const std::string& listen = options.listen;
-  const size_t colon = listen.rfind(':');
-  int port = -1;
-  if (colon == std::string::npos || !absl::SimpleAtoi(listen.substr(colon + 1), &port) ||
-      port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cannot listen on ", listen, ": expected host:port with a port from 0 to 65535"));
-  }
   return absl::OkStatus();
 }
 
@@ -43,7 +35,6 @@ int Milliseconds(absl::Duration duration) {
 
 void Configure(grpc::ServerBuilder& builder, const Server::Options& options) {
   builder.SetMaxReceiveMessageSize(options.receive_bytes_max);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_max);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive_time));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
@@ -116,27 +107,29 @@ absl::Status Server::Start() {
   if (absl::Status checked = CheckOptions(options_); !checked.ok()) return checked;
   if (absl::Status checked = CheckHandlers(); !checked.ok()) return checked;
 
+  absl::StatusOr<std::unique_ptr<Listener>> listener =
+      Listener::Open({options_.listen, options_.connections, options_.keepalive_timeout});
+  if (!listener.ok()) return listener.status();
+
   grpc::ServerBuilder builder;
   Configure(builder, options_);
-  int bound_port = 0;
   credentials_ = options_.tls == nullptr ? grpc::InsecureServerCredentials()
                                          : internal::MakeTlsCredentials(options_.tls);
-  builder.AddListeningPort(options_.listen, credentials_, &bound_port);
+  using Connections = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  acceptor_ =
+      builder.experimental().AddExternalConnectionAcceptor(Connections::FROM_FD, credentials_);
   for (grpc::Service* service : services_) builder.RegisterService(service);
   const internal::CallTerms terms{options_.default_deadline, options_.gate};
   for (int i = 0; i < options_.queues; ++i) {
     queues_.push_back(std::make_unique<internal::Queue>(builder.AddCompletionQueue(), terms));
   }
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr || bound_port == 0) {
-    server_.reset();
+  if (server_ == nullptr) {
     queues_.clear();
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot listen on ", options_.listen,
-        ": the port is taken, or the address is not one of this machine; stop the other "
-        "listener or choose another address"));
+    return absl::InternalError("gRPC refused to start; its log says why");
   }
-  port_ = bound_port;
+  listener_ = *std::move(listener);
+  port_ = listener_->port();
 
   int number = 0;
   for (const auto& queue : queues_) {
@@ -145,7 +138,17 @@ absl::Status Server::Start() {
     }
     queue->Start(number++);
   }
+  listener_->Start([this](int connection, int listening) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+    parameters.fd = connection;
+    parameters.listener_fd = listening;
+    acceptor_->HandleNewConnection(&parameters);
+  });
   return absl::OkStatus();
+}
+
+Listener::Stats Server::connections() const {
+  return listener_ == nullptr ? Listener::Stats() : listener_->stats();
 }
 
 int Server::live_calls() const {
@@ -154,12 +157,23 @@ int Server::live_calls() const {
   return live;
 }
 
+void Server::SendConnectionsAway(absl::Duration budget) {
+  constexpr absl::Duration kLook = absl::Milliseconds(10);
+  const Clock& clock = Clock::System();
+  const MonotonicTime end = clock.MonotonicNow() + budget;
+  while (live_calls() > 0 && clock.MonotonicNow() < end) absl::SleepFor(kLook);
+  listener_->CloseAllAfter(kGoodbye);
+}
+
 void Server::Drain(absl::Duration budget) {
   if (server_ == nullptr || std::exchange(drained_, true)) return;
+  listener_->StopAccepting();
   for (const auto& hook : drain_hooks_) hook();
+  std::thread farewell([this, budget] { SendConnectionsAway(budget); });
   // Fails all posted call objects, then waits for the calls in flight and cancels what is left. The
   // queue threads go on: the goodbyes to the clients need them.
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(budget));
+  farewell.join();
   // Handlers that still run will start Finish: no queue is shut before the last of them is through.
   for (const auto& queue : queues_) queue->WaitUntilEmpty();
   for (const auto& queue : queues_) queue->Stop();

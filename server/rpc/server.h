@@ -32,6 +32,8 @@
 #include "base/tls_identity.h"
 #include "server/rpc/call.h"
 #include "server/rpc/call_gate.h"
+#include "server/rpc/connection_counts.h"
+#include "server/rpc/listener.h"
 #include "server/rpc/method.h"
 #include "server/rpc/queue.h"
 #include "server/rpc/stream.h"
@@ -39,6 +41,7 @@
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 
 namespace counter::rpc {
 
@@ -60,6 +63,8 @@ class Server {
     int receive_bytes_max = 4 << 20;
     // Calls in flight on one connection; more wait at the client.
     int streams_max = 1024;
+    // Open at once; a further connection is closed at once.
+    ConnectionCounts::Limits connections;
     // What gRPC may hold in its buffers for all connections; 0 sets no bound.
     int64_t memory_bytes_max = 0;
     // Asked for the identity at each connection. Null: plaintext. What is connected stays when it
@@ -134,15 +139,20 @@ class Server {
   std::vector<std::string> service_names() const;
   // Calls that have come and are not freed yet.
   int live_calls() const;
+  // All 0 before Start().
+  Listener::Stats connections() const;
 
   // Takes no new connections and calls (GOAWAY), lets the calls in flight go on for up to `budget`,
   // then cancels them, waits until their handlers have ended and joins the threads. After it
   // live_calls() is 0 and no handler runs. Does nothing if not started or drained already.
+  // Connections that are still there kGoodbye after the last call, or after the budget, are broken
+  // off: a peer that floods, drips or takes nothing does not hold up the end.
   //
   // A call whose caller has not heard of the GOAWAY yet is ended by gRPC as CANCELLED, before the
   // gate and any handler. So that callers see a clean UNAVAILABLE instead, let the gate refuse for
   // a moment before.
   void Drain(absl::Duration budget);
+  static constexpr absl::Duration kGoodbye = absl::Seconds(1);
 
  private:
   template <class Served, class Service, class Request, class Handler>
@@ -157,6 +167,7 @@ class Server {
   }
   void AddMethod(grpc::Service& service, std::unique_ptr<internal::Method> method);
   absl::Status CheckHandlers() const;
+  void SendConnectionsAway(absl::Duration budget);
 
   const Options options_;
   std::vector<std::unique_ptr<internal::Method>> methods_;
@@ -165,7 +176,9 @@ class Server {
   std::vector<std::unique_ptr<internal::Queue>> queues_;
   // gRPC asks it for certificates for as long as the server takes connections.
   std::shared_ptr<grpc::ServerCredentials> credentials_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Listener> listener_;
   int port_ = 0;
   bool drained_ = false;
 };
