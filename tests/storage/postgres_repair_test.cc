@@ -1,6 +1,7 @@
 // Repairs that meet each other, and likes, on a real PostgreSQL: what has to hold at the moment
 // between the snapshot in which a repair sees a difference and the lock under which it puts it
-// right. Somebody else holds the counter for just so long, so that each case is that moment.
+// right. Somebody else holds the counter for just so long, so that each case is that moment. And
+// what an audit reads.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -173,6 +174,63 @@ TEST_CASE("repairs by two servers while both write to the same items correct eac
   }
   for (const int some : failed) CHECK(some == 0);
   RequireSound(*first, SharedPostgres());
+}
+
+// How often the likes of a type were looked through, as far as the server's statistics have it.
+int Passes(const std::string& url, const std::string& partition) {
+  return std::stoi(Ask(url, absl::StrCat("SELECT seq_scan + coalesce(idx_scan, 0) FROM "
+                                         "pg_stat_user_tables WHERE relid = '",
+                                         partition, "'::regclass")));
+}
+
+TEST_CASE("a page of an audit is one pass over the likes of its types, and of no others") {
+  const std::string url = MigratedDatabase();
+  // Post and reel n are liked by user n. Reel 150 has no counter, reel 90 no likes.
+  Ask(url,
+      "INSERT INTO user_likes (user_id, item_id, item_type) SELECT n, n, t FROM "
+      "generate_series(1, 100) n, generate_series(1, 2) t");
+  Ask(url,
+      "INSERT INTO counters (item_id, count, version, digest, item_type) SELECT item_id, 1, 1, "
+      "counter_liker_mix(user_id), item_type FROM user_likes");
+  Ask(url, "INSERT INTO user_likes (user_id, item_id, item_type) VALUES (1, 150, 2)");
+  Ask(url, "DELETE FROM user_likes WHERE item_id = 90 AND item_type = 2");
+  Ask(url, "ANALYZE");
+  const auto partition = [&](int type) {
+    return Ask(url, absl::StrCat("SELECT DISTINCT tableoid::regclass FROM user_likes WHERE "
+                                 "item_type = ",
+                                 type));
+  };
+  const std::string posts = partition(1);
+  const std::string reels = partition(2);
+  auto store = OpenTestStore(url);
+  // A session's statistics are there when it has gone.
+  REQUIRE(Eventually(absl::Seconds(20) * Slowness(), [&] {
+    return Ask(url,
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+               "application_name = 'psql' AND pid <> pg_backend_pid()") == "0";
+  }));
+  const int posts_before = Passes(url, posts);
+  const int reels_before = Passes(url, reels);
+  const auto page =
+      BlockingWait(store->Audit(Item{kReel, 50}, 45, Within(absl::Seconds(20) * Slowness())));
+  REQUIRE(page.ok());
+  CHECK(page->items_checked == 45);
+  REQUIRE(page->findings.size() == 1);
+  CHECK(page->findings[0].item == Item{kReel, 90});
+  REQUIRE(page->next.has_value());
+  CHECK(*page->next == Item{kReel, 95});
+  store.reset();
+  REQUIRE(Eventually(absl::Seconds(30) * Slowness(),
+                     [&] { return Passes(url, reels) > reels_before; }));
+  CHECK(Passes(url, reels) == reels_before + 1);
+  CHECK(Passes(url, posts) == posts_before);
+  store = OpenTestStore(url);
+  const auto rest =
+      BlockingWait(store->Audit(page->next, 45, Within(absl::Seconds(20) * Slowness())));
+  REQUIRE(rest.ok());
+  CHECK(rest->items_checked == 6);
+  CHECK_FALSE(rest->next.has_value());
+  CHECK(rest->findings.size() == 1);
 }
 
 }  // namespace
