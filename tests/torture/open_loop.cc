@@ -163,6 +163,42 @@ std::string OpenLoopResult::ToString() const {
   return text;
 }
 
+namespace {
+
+struct Sent {
+  int64_t calls = 0;
+  int64_t probes = 0;
+  int64_t dropped = 0;
+  absl::Duration late;
+  int64_t all() const { return calls + probes; }
+};
+
+// Sends until the time is over; `ended` counts those that have ended.
+Sent SendInTime(const OpenLoopOptions& options, const std::vector<std::unique_ptr<Stub>>& stubs,
+                grpc::CompletionQueue& queue, const std::atomic<int64_t>& ended) {
+  Sent sent;
+  const absl::Time start = absl::Now();
+  for (int64_t i = 0;; ++i) {
+    const absl::Time due = start + absl::Seconds(static_cast<double>(i) / options.rate);
+    const absl::Time now = absl::Now();
+    if (std::max(now, due) >= start + options.duration) return sent;
+    if (now < due) absl::SleepFor(due - now);
+    sent.late = std::max(sent.late, now - due);
+    if (sent.all() - ended >= options.in_flight_max) {
+      ++sent.dropped;
+      continue;
+    }
+    Stub& stub = *stubs[static_cast<size_t>(i) % stubs.size()];
+    Start(stub, options, i, queue);
+    ++sent.calls;
+    if (options.calls_per_probe == 0 || i % options.calls_per_probe != 0) continue;
+    StartProbe(stub, options, queue);
+    ++sent.probes;
+  }
+}
+
+}  // namespace
+
 OpenLoopResult RunOpenLoop(const OpenLoopOptions& options) {
   const std::vector<std::unique_ptr<Stub>> stubs = Connect(options);
   grpc::CompletionQueue queue;
@@ -174,35 +210,14 @@ OpenLoopResult RunOpenLoop(const OpenLoopOptions& options) {
       ++ended;
     }
   });
-  const absl::Time start = absl::Now();
-  const auto planned = static_cast<int64_t>(options.rate * absl::ToDoubleSeconds(options.duration));
-  int64_t sent = 0;
-  int64_t probes = 0;
-  int64_t dropped = 0;
-  absl::Duration late;
-  for (int64_t i = 0; i < planned; ++i) {
-    const absl::Time due = start + absl::Seconds(static_cast<double>(i) / options.rate);
-    const absl::Time now = absl::Now();
-    if (now < due) absl::SleepFor(due - now);
-    late = std::max(late, now - due);
-    if (sent + probes - ended >= options.in_flight_max) {
-      ++dropped;
-      continue;
-    }
-    Stub& stub = *stubs[static_cast<size_t>(i) % stubs.size()];
-    Start(stub, options, i, queue);
-    ++sent;
-    if (options.calls_per_probe == 0 || i % options.calls_per_probe != 0) continue;
-    StartProbe(stub, options, queue);
-    ++probes;
-  }
+  const Sent sent = SendInTime(options, stubs, queue, ended);
   // Each has a deadline.
-  while (ended < sent + probes) absl::SleepFor(absl::Milliseconds(5));
+  while (ended < sent.all()) absl::SleepFor(absl::Milliseconds(5));
   queue.Shutdown();
   reader.join();
-  result.sent = sent;
-  result.dropped = dropped;
-  result.late = late;
+  result.sent = sent.calls;
+  result.dropped = sent.dropped;
+  result.late = sent.late;
   std::sort(result.refused_took.begin(), result.refused_took.end());
   std::sort(result.probes_took.begin(), result.probes_took.end());
   return result;

@@ -18,7 +18,7 @@ namespace counter::testing {
 
 struct OpenLoopOptions {
   std::string target;
-  double rate = 1000;  // Calls a second.
+  double rate = 1000;  // Calls a second; fewer if this machine cannot make as many.
   absl::Duration duration = absl::Seconds(5);
   absl::Duration deadline = absl::Seconds(2);  // Of each call.
   int likes_per_call = 1;                      // More than one: WriteLikes.
