@@ -1,5 +1,6 @@
 #include "server/http/http_server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -77,9 +78,18 @@ class HttpServer::Impl {
         changed_.NotifyAll();
       });
     });
-    const MonotonicTime end = Clock::System().MonotonicNow() + budget;
+    constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
+    const MonotonicTime begin = Clock::System().MonotonicNow();
+    const MonotonicTime end = begin + budget;
     MutexLock lock(mutex_);
-    while (!drained_ && Clock::System().MonotonicNow() < end) changed_.WaitUntil(mutex_, end);
+    for (MonotonicTime now = begin; !drained_ && now < end; now = Clock::System().MonotonicNow()) {
+      if (now >= begin + options_.goodbye_timeout) {
+        asio::post(context_, [this, since = now + -options_.goodbye_timeout] {
+          sessions_.CloseWaitingSince(since);
+        });
+      }
+      changed_.WaitUntil(mutex_, std::min(end, now + kLookInterval));
+    }
   }
 
   void Stop() {

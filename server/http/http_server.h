@@ -41,6 +41,7 @@ class HttpServer {
     absl::Duration request_timeout = absl::Seconds(10);   // From its first byte to its last.
     absl::Duration idle_timeout = absl::Seconds(75);      // Before a request's first byte.
     absl::Duration response_timeout = absl::Seconds(10);  // For the client to take it.
+    absl::Duration goodbye_timeout = absl::Seconds(1);    // For either, while the server drains.
     Refusal refusal = nullptr;                            // None: a line of plain text.
     Observer observer = nullptr;                          // None: nobody is told.
   };
@@ -76,7 +77,8 @@ class HttpServer {
   int64_t connections_refused() const;
 
   // Takes no connection any more, closes idle ones and event streams, lets those that are in the
-  // middle of a request finish it, for `budget` at most. Stop() must follow.
+  // middle of a request finish it, for `budget` at most; who does not send the rest of it, or take
+  // the answer, does not hold it up. Stop() must follow.
   void Drain(absl::Duration budget);
 
   // Ends it: connections are closed at once, what handlers work on is cancelled, and they are

@@ -58,7 +58,7 @@ TEST_CASE("a server that was never started can be stopped") {
 
 TEST_CASE("a server that drains finishes what it has begun and takes nothing new") {
   SlowHandler slow;
-  HttpServer server({});
+  HttpServer server({.goodbye_timeout = absl::Seconds(20)});
   server.AddRoute("GET", "/slow", slow.AsHandler());
   REQUIRE(server.Start().ok());
   RawClient idle(server.port());
@@ -84,6 +84,36 @@ TEST_CASE("a server that drains finishes what it has begun and takes nothing new
     CHECK(absl::EndsWith(answer, "done."));
     CHECK(client->IsClosed());
   }
+  server.Stop();
+}
+
+TEST_CASE("who takes no answer, or sends no rest of a request, does not hold up a drain") {
+  SlowHandler slow;
+  HttpServer server({.request_timeout = absl::Minutes(2),
+                     .response_timeout = absl::Minutes(2),
+                     .goodbye_timeout = absl::Milliseconds(300)});
+  server.AddRoute("GET", "/slow", slow.AsHandler());
+  REQUIRE(server.Start().ok());
+  RawClient silent(server.port());
+  silent.Send("GET /slow HTTP/1.1\r\n\r\n");
+  REQUIRE(slow.WaitForWaiting(1));
+  // More than the buffers on the way hold.
+  slow.AnswerOne(std::string(size_t{64} << 20, 'x'));
+  RawClient halfway(server.port());
+  halfway.Send("GET /slow HTTP/1.1\r\n");
+  RawClient busy(server.port());
+  busy.Send("GET /slow HTTP/1.1\r\n\r\n");
+  REQUIRE(slow.WaitForWaiting(1));
+  REQUIRE(Eventually([&] { return server.connections() == 3; }));
+  const MonotonicTime start = Clock::System().MonotonicNow();
+  std::thread drain([&] { server.Drain(absl::Minutes(1)); });
+  // A handler at work is waited for.
+  CHECK(halfway.IsClosed());
+  CHECK(Eventually([&] { return server.connections() == 1; }));
+  slow.AnswerOne("done.");
+  CHECK(absl::EndsWith(busy.Read("done."), "done."));
+  drain.join();
+  CHECK(Between(start, Clock::System().MonotonicNow()) < absl::Seconds(30));
   server.Stop();
 }
 

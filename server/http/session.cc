@@ -92,6 +92,7 @@ void Session::WaitForRequest() {
 
 void Session::ReadRequest() {
   MoveTo(shared_.sessions.busy_);
+  waits_since_ = Clock::System().MonotonicNow();
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(shared_.options.header_bytes_max));
   parser_->body_limit(shared_.options.body_bytes_max);
@@ -124,6 +125,7 @@ void Session::OnRequest(Error error) {
 }
 
 void Session::Answer() {
+  waits_since_.reset();
   auto& message = parser_->get();
   is_head_ = message.method() == beast_http::verb::head;
   keep_open_ = message.keep_alive();
@@ -195,6 +197,7 @@ void Session::Refuse(int status, const std::string& why) {
 }
 
 void Session::Write(Response response, bool is_head, bool keep_open) {
+  waits_since_ = Clock::System().MonotonicNow();
   response_.emplace(ToMessage(std::move(response), is_head, keep_open));
   stream_.expires_after(absl::ToChronoNanoseconds(shared_.options.response_timeout));
   beast_http::async_write(stream_, *response_,

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/task.h"
 #include "server/http/event_stream.h"
 #include "server/http/http_server.h"
@@ -50,6 +51,9 @@ class Session final : public std::enable_shared_from_this<Session> {
   // Sends an event to a session that takes them; one that has not taken the former misses this.
   void SendEvent(const std::string& data);
   bool closed() const { return closed_; }
+  // Since when it waits for its client to send the rest of a request or to take an answer; nothing
+  // while a handler is at work.
+  std::optional<MonotonicTime> waits_since() const { return waits_since_; }
 
  private:
   using Error = boost::beast::error_code;
@@ -89,6 +93,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   bool is_head_ = false;
   bool keep_open_ = false;
   bool answering_ = false;
+  std::optional<MonotonicTime> waits_since_;
   bool watching_ = false;
   // Keeps the server's thread until the handler is back.
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;

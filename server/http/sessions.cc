@@ -24,6 +24,12 @@ void Sessions::TellIfDrained() {
   std::exchange(drained_, nullptr)();
 }
 
+void Sessions::CloseWaitingSince(MonotonicTime begin) {
+  for (Session* session : busy_) {
+    if (session->waits_since().has_value() && *session->waits_since() < begin) session->Close();
+  }
+}
+
 void Sessions::CloseAll() {
   for (std::list<Session*>* list : {&busy_, &idle_, &streams_}) {
     for (Session* session : *list) session->Close();

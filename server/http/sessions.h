@@ -10,6 +10,8 @@
 #include <functional>
 #include <list>
 
+#include "base/clock.h"
+
 namespace counter::http {
 
 class Session;
@@ -24,6 +26,8 @@ class Sessions {
   bool CloseLongestIdle();
   // Closes all that have no request; `drained` is called once, when none is left that has one.
   void Drain(std::function<void()> drained);
+  // Closes those with a request that have waited for their clients since before `begin`.
+  void CloseWaitingSince(MonotonicTime begin);
   void CloseAll();
 
  private:

@@ -103,9 +103,8 @@ void ChangeMany(const client::Client& client, const std::vector<int64_t>& posts)
 }
 
 TEST_CASE("Watchers and readers who do not read hold up no drain, and watchers go on elsewhere") {
-  constexpr absl::Duration kDrain = absl::Seconds(3);
   Stage stage(
-      {.servers = 2, .settings = {{"DRAIN_SECONDS", "3"}, {"WATCH_INTERVAL_MILLISECONDS", "20"}}});
+      {.servers = 2, .settings = {{"DRAIN_SECONDS", "30"}, {"WATCH_INTERVAL_MILLISECONDS", "20"}}});
   CounterServer& server = stage.server(0);
   const client::Client here = client::Client::Connect({.target = server.target()});
   const client::Client there = client::Client::Connect({.target = stage.server(1).target()});
@@ -134,7 +133,8 @@ TEST_CASE("Watchers and readers who do not read hold up no drain, and watchers g
 
   const absl::Time begin = absl::Now();
   server.Terminate();
-  CHECK(server.WaitExit((kDrain + absl::Seconds(1)) * Slowness()) == ExitStatus{0, 0});
+  // A client of HTTP has a second to take its answer; the calls alone may take all of the drain.
+  CHECK(server.WaitExit(absl::Seconds(10) * Slowness()) == ExitStatus{0, 0});
   WARN("it took " << absl::FormatDuration(absl::Now() - begin));
 
   CHECK(all([](const Watcher& watcher) { return watcher.snapshots() == 2; }));
