@@ -1,6 +1,7 @@
 #include "server/rpc/server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <set>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "server/rpc/tls_credentials.h"
 
 #include <google/protobuf/descriptor.h>
@@ -157,22 +159,34 @@ int Server::live_calls() const {
   return live;
 }
 
-void Server::SendConnectionsAway(absl::Duration budget) {
+// What has no call any more gets a moment to go by itself. A call may still come in between the
+// look and gRPC's own end of taking calls, so the moment begins anew with each.
+void Server::SendConnectionsAway(absl::Duration budget, const std::atomic<bool>& is_over) {
   constexpr absl::Duration kLook = absl::Milliseconds(10);
   const Clock& clock = Clock::System();
   const MonotonicTime end = clock.MonotonicNow() + budget;
-  while (live_calls() > 0 && clock.MonotonicNow() < end) absl::SleepFor(kLook);
-  listener_->CloseAllAfter(kGoodbye);
+  MonotonicTime now = clock.MonotonicNow();
+  MonotonicTime quiet_since = now;
+  while (now < end && Between(quiet_since, now) < kGoodbye) {
+    if (is_over) return;
+    absl::SleepFor(kLook);
+    now = clock.MonotonicNow();
+    if (live_calls() > 0) quiet_since = now;
+  }
+  listener_->CloseAllAfter(now < end ? absl::ZeroDuration() : kGoodbye);
 }
 
 void Server::Drain(absl::Duration budget) {
   if (server_ == nullptr || std::exchange(drained_, true)) return;
   listener_->StopAccepting();
   for (const auto& hook : drain_hooks_) hook();
-  std::thread farewell([this, budget] { SendConnectionsAway(budget); });
+  std::atomic<bool> is_over = false;
+  std::thread farewell =
+      StartThreadWithoutSignals([this, budget, &is_over] { SendConnectionsAway(budget, is_over); });
   // Fails all posted call objects, then waits for the calls in flight and cancels what is left. The
   // queue threads go on: the goodbyes to the clients need them.
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(budget));
+  is_over = true;
   farewell.join();
   // Handlers that still run will start Finish: no queue is shut before the last of them is through.
   for (const auto& queue : queues_) queue->WaitUntilEmpty();

@@ -19,6 +19,7 @@
 #ifndef COUNTER_SERVER_RPC_SERVER_H_
 #define COUNTER_SERVER_RPC_SERVER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -167,7 +168,7 @@ class Server {
   }
   void AddMethod(grpc::Service& service, std::unique_ptr<internal::Method> method);
   absl::Status CheckHandlers() const;
-  void SendConnectionsAway(absl::Duration budget);
+  void SendConnectionsAway(absl::Duration budget, const std::atomic<bool>& is_over);
 
   const Options options_;
   std::vector<std::unique_ptr<internal::Method>> methods_;

@@ -10,15 +10,18 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/task.h"
 #include "server/rpc/listening_sockets.h"
 #include "server/rpc/server.h"
 #include "server/rpc/testing/echo_server.h"
+#include "server/rpc/testing/foreign_threads.h"
 #include "tests/support/eventually.h"
 #include "tests/support/tcp.h"
 #include "tests/support/test_settings.h"
@@ -176,6 +179,24 @@ TEST_CASE("a connection that does not go away ends with the drain, a moment afte
   server.server().Drain(absl::Minutes(1));
   CHECK(absl::Now() - begin < (Server::kGoodbye + absl::Seconds(3)) * Slowness());
   CHECK(IsClosed(idle, Patience()));
+}
+
+TEST_CASE("a call that takes longer than the goodbye keeps its connection to its end") {
+  testing::ForeignThreads threads(1);
+  EchoServer server;
+  server.echo = [&threads](Call&, const testing::EchoRequest&,
+                           EchoResponse&) -> Task<grpc::Status> {
+    co_await threads.Hop(Server::kGoodbye + absl::Milliseconds(500));
+    co_return grpc::Status::OK;
+  };
+  REQUIRE(server.Start().ok());
+  const auto stub = server.NewStub();
+  bool is_served = false;
+  std::jthread caller([&] { is_served = IsServed(*stub, absl::Minutes(1)); });
+  REQUIRE(Eventually(Patience(), [&] { return server.server().live_calls() == 1; }));
+  server.server().Drain(absl::Minutes(1));
+  caller.join();
+  CHECK(is_served);
 }
 
 TEST_CASE("a wildcard listens for both families, and nobody else gets its port") {
