@@ -71,10 +71,8 @@ void CheckCallers(FuzzedDataProvider& data) {
   const std::string text = data.ConsumeRandomLengthString(400);
   const auto table = CallerTable::Parse(text, {"a.B/C", "a.B/D"});
   if (table.ok()) {
-    for (const std::string& name : table->names()) {
-      const CallerRef caller = table->Find(name);
-      Require(caller != nullptr && caller->name == name &&
-              caller->users.first <= caller->users.last);
+    for (const CallerRef& caller : table->callers()) {
+      Require(table->Find(caller->name) == caller && caller->users.first <= caller->users.last);
     }
     Require(!table->Allows("a.B/E", *UnknownCaller()) && !table->AllowsAnyone("a.B/E"));
   }
