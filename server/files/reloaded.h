@@ -64,7 +64,8 @@ class Reloaded {
       stale_.store(false, std::memory_order_relaxed);
       return;
     }
-    std::vector<std::string> changed = texts.ok() ? *std::move(texts) : std::vector<std::string>();
+    std::vector<std::string> changed;
+    if (texts.ok()) changed = *texts;
     if (changed_ == nullptr || *changed_ != changed) {
       changed_ = std::make_unique<std::vector<std::string>>(std::move(changed));
       is_refused_ = false;
