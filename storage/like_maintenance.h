@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "base/call_limits.h"
 #include "base/task.h"
+#include "storage/counter_copies.h"
 #include "storage/like.h"
 #include "storage/like_store.h"
 
@@ -77,8 +78,8 @@ class LikeMaintenance {
                                                      CallLimits limits) = 0;
 };
 
-// A store with both.
-class MaintainedStore : public LikeStore, public LikeMaintenance {};
+// A store with both, whose copies can be compared.
+class MaintainedStore : public LikeStore, public LikeMaintenance, public CounterCopies {};
 
 }  // namespace counter
 

@@ -5,19 +5,39 @@
 #include "base/error.h"
 
 namespace counter::postgres {
+namespace {
+
+absl::Status ShuttingDown() {
+  absl::Status error = MakeError(ErrorReason::kShuttingDown, "the server is shutting down");
+  MarkNotApplied(error);
+  return error;
+}
+
+}  // namespace
 
 Task<absl::StatusOr<std::vector<Table>>> RunErrand(StoreLoop& on, StoreLoop::ErrandKind kind,
                                                    std::vector<StatementCall> calls,
                                                    CallLimits limits) {
   using Tables = absl::StatusOr<std::vector<Table>>;
-  if (!on.Enter()) {
-    absl::Status error = MakeError(ErrorReason::kShuttingDown, "the server is shutting down");
-    MarkNotApplied(error);
-    co_return error;
-  }
+  if (!on.Enter()) co_return ShuttingDown();
   auto start = [&](Resumer<Tables> resume) {
     on.Post([loop = &on, kind, calls = std::move(calls), limits = std::move(limits),
              resume]() mutable { loop->RunErrand(kind, std::move(calls), limits, resume); });
+  };
+  CallbackAwaitable<Tables, decltype(start)> run(start);
+  Tables tables = co_await run;
+  co_return tables;
+}
+
+Task<absl::StatusOr<std::vector<Table>>> RunReplicaErrand(StoreLoop& on, int replica,
+                                                          std::vector<StatementCall> calls,
+                                                          CallLimits limits) {
+  using Tables = absl::StatusOr<std::vector<Table>>;
+  if (!on.Enter()) co_return ShuttingDown();
+  auto start = [&](Resumer<Tables> resume) {
+    on.Post(
+        [loop = &on, replica, calls = std::move(calls), limits = std::move(limits),
+         resume]() mutable { loop->RunReplicaErrand(replica, std::move(calls), limits, resume); });
   };
   CallbackAwaitable<Tables, decltype(start)> run(start);
   Tables tables = co_await run;

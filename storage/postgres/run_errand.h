@@ -21,6 +21,11 @@ Task<absl::StatusOr<std::vector<Table>>> RunErrand(StoreLoop& on, StoreLoop::Err
                                                    std::vector<StatementCall> calls,
                                                    CallLimits limits);
 
+// The same on a connection to a replica. Requires replica < on.replicas().
+Task<absl::StatusOr<std::vector<Table>>> RunReplicaErrand(StoreLoop& on, int replica,
+                                                          std::vector<StatementCall> calls,
+                                                          CallLimits limits);
+
 }  // namespace counter::postgres
 
 #endif  // COUNTER_STORAGE_POSTGRES_RUN_ERRAND_H_

@@ -3,8 +3,8 @@
 //
 // Use it when several servers share one truth. It writes through lanes, each a connection that owns
 // a range of buckets and combines what arrives into batches (lane.h); reads go over a connection of
-// their own (reader.h), or to a replica where they may (read_router.h), recounts and lists over
-// others that are opened for the first of them. The
+// their own (reader.h), or to a replica where they may (read_router.h), recounts, lists and
+// what copies say over others that are opened for the first of them. The
 // schema is made by migrate.h, not here: a database behind this binary is refused.
 //
 // Deadlines: a mutation that has not been sent when its deadline comes ends as not applied. One
@@ -27,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "storage/cache_outbox.h"
+#include "storage/counter_copies.h"
 #include "storage/like_maintenance.h"
 #include "storage/postgres/store_options.h"
 #include "storage/postgres/store_stats.h"
@@ -61,6 +62,13 @@ class PostgresStore final : public MaintainedStore, public CacheOutbox, public S
   Task<absl::StatusOr<LikerScan>> ScanLikers(Item item, std::optional<LikePosition> after,
                                              int scan_max, int likers_max,
                                              CallLimits limits) override;
+  // In store_copies.cc.
+  int replicas() const override;
+  Task<absl::StatusOr<std::vector<CounterRow>>> ReplicaRows(int replica, std::vector<Item> items,
+                                                            CallLimits limits) override;
+  Task<absl::StatusOr<std::vector<RecountedCounter>>> RecountSome(std::vector<Item> items,
+                                                                  RecountBounds bounds,
+                                                                  CallLimits limits) override;
   // "unknown" before the first connection.
   std::string Timeline() const override;
   std::optional<Failover> LastFailover() const override;

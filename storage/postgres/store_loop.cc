@@ -53,9 +53,10 @@ StoreLoop::StoreLoop(StoreOptions options, const DatabaseUrl& url)
   reader_ = std::make_unique<Reader>(loop_, reader, ReaderLinkOptions());
   reads_ = std::make_unique<ReadRouter>(*reader_, [this] { Busy(); });
   for (size_t i = 0; i < options_.replica_urls.size(); ++i) AddReplica(static_cast<int>(i));
+  replica_copies_.resize(options_.replica_urls.size());
 }
 
-void StoreLoop::AddReplica(int number) {
+Link::Options StoreLoop::ReplicaLinkOptions(int number) {
   // Checked by Open().
   const DatabaseUrl url = *ParseDatabaseUrl(options_.replica_urls[static_cast<size_t>(number)]);
   Link::Options link = LinkOptions(absl::StrCat("replica ", number + 1), number);
@@ -64,8 +65,13 @@ void StoreLoop::AddReplica(int number) {
   link.connection.role = ServerRole::kReplica;
   link.connection.statements = ReplicaStatements();
   link.needs.role = ServerRole::kReplica;
-  link.limits.probe_interval = kLagProbeInterval;
   link.limits.backoff_max = kReplicaBackoffMax;
+  return link;
+}
+
+void StoreLoop::AddReplica(int number) {
+  Link::Options link = ReplicaLinkOptions(number);
+  link.limits.probe_interval = kLagProbeInterval;
   Replica::Options replica;
   replica.counts.waiting_keys_max = options_.read_keys_max;
   replica.pairs.waiting_keys_max = options_.read_keys_max;
@@ -180,21 +186,52 @@ void StoreLoop::Acknowledge(const OutboxRow& row) {
 
 void StoreLoop::RunErrand(ErrandKind kind, std::vector<StatementCall> calls,
                           const CallLimits& limits, Errands::Done done) {
-  std::unique_ptr<Errands>& errands = kind == ErrandKind::kAudit ? audits_ : outbox_;
+  constexpr const char* kNames[] = {"audit", "outbox", "copies"};
+  std::unique_ptr<Errands>& errands = ErrandsOf(kind);
   if (errands == nullptr) {
-    const int number = options_.lanes + (kind == ErrandKind::kAudit ? 1 : 2);
+    const int place = static_cast<int>(kind);
     errands = std::make_unique<Errands>(
-        loop_, LinkOptions(kind == ErrandKind::kAudit ? "audit" : "outbox", number),
-        options_.audits_max);
+        loop_, LinkOptions(kNames[place], options_.lanes + 1 + place), options_.audits_max);
     errands->Start();
   }
   if (!errands->Push(std::move(calls), limits, done)) done(ReadsOverloaded());
   Busy();
 }
 
+std::unique_ptr<Errands>& StoreLoop::ErrandsOf(ErrandKind kind) {
+  return kind == ErrandKind::kAudit ? audits_ : kind == ErrandKind::kOutbox ? outbox_ : copies_;
+}
+
+void StoreLoop::RunReplicaErrand(int replica, std::vector<StatementCall> calls,
+                                 const CallLimits& limits, Errands::Done done) {
+  std::unique_ptr<Errands>& errands = replica_copies_[static_cast<size_t>(replica)];
+  if (errands == nullptr) {
+    Link::Options link = ReplicaLinkOptions(replica);
+    link.name = absl::StrCat("copies of replica ", replica + 1);
+    // What is of another history is told by each answer (IsOfThisHistory).
+    link.veto = nullptr;
+    errands = std::make_unique<Errands>(loop_, std::move(link), options_.audits_max);
+    errands->Start();
+  }
+  if (!errands->Push(std::move(calls), limits, done)) done(ReadsOverloaded());
+  Busy();
+}
+
+bool StoreLoop::IsOfThisHistory(const ReplicaPosition& position) const {
+  return position.in_recovery && position.timeline == history_.timeline_number() &&
+         position.store_id == history_.newest().store_id;
+}
+
+std::vector<Errands*> StoreLoop::ReplicaErrands() const {
+  std::vector<Errands*> all;
+  for (const auto& errands : replica_copies_)
+    if (errands != nullptr) all.push_back(errands.get());
+  return all;
+}
+
 std::vector<Errands*> StoreLoop::AllErrands() const {
   std::vector<Errands*> all;
-  for (Errands* errands : {audits_.get(), outbox_.get()})
+  for (Errands* errands : {audits_.get(), outbox_.get(), copies_.get()})
     if (errands != nullptr) all.push_back(errands);
   for (const auto& errands : lists_) all.push_back(errands.get());
   return all;
@@ -205,7 +242,7 @@ std::vector<Errands*> StoreLoop::AllErrands() const {
 Errands& StoreLoop::LeastBusyLists() {
   for (int i = static_cast<int>(lists_.size()); i < options_.list_connections; ++i) {
     lists_.push_back(std::make_unique<Errands>(
-        loop_, LinkOptions(absl::StrCat("lists ", i), options_.lanes + 3 + i), options_.lists_max));
+        loop_, LinkOptions(absl::StrCat("lists ", i), options_.lanes + 4 + i), options_.lists_max));
     lists_.back()->Start();
   }
   return **std::min_element(lists_.begin(), lists_.end(),

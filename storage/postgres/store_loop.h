@@ -40,6 +40,7 @@
 #include "storage/postgres/primary_history.h"
 #include "storage/postgres/read_router.h"
 #include "storage/postgres/reader.h"
+#include "storage/postgres/replica_statements.h"
 #include "storage/postgres/session_statements.h"
 #include "storage/postgres/statement.h"
 #include "storage/postgres/store_options.h"
@@ -51,8 +52,8 @@ namespace counter::postgres {
 
 class StoreLoop final : public Lane::Host {
  public:
-  // Recounts may be long: the outbox has a connection of its own.
-  enum class ErrandKind { kAudit, kOutbox };
+  // Recounts may be long: the outbox and the comparing of copies have connections of their own.
+  enum class ErrandKind { kAudit, kOutbox, kCopies };
 
   explicit StoreLoop(StoreOptions options, const DatabaseUrl& url);
   // What could throw in it is a lock or a join, and then there is no going on.
@@ -85,6 +86,11 @@ class StoreLoop final : public Lane::Host {
   ReadRouter& reads() { return *reads_; }
   void RunErrand(ErrandKind kind, std::vector<StatementCall> calls, const CallLimits& limits,
                  Errands::Done done);
+  // The same on a connection to a replica, however far behind it is. Requires replica < replicas().
+  void RunReplicaErrand(int replica, std::vector<StatementCall> calls, const CallLimits& limits,
+                        Errands::Done done);
+  // Whether what a replica says is of the same history as the primary that is followed.
+  bool IsOfThisHistory(const ReplicaPosition& position) const;
   // A page of a list. The statement is given no more time than its caller has.
   void ListLikes(const LikesQuery& query, const CallLimits& limits, Errands::Done done);
   void ListLikers(const LikersQuery& query, const CallLimits& limits, Errands::Done done);
@@ -97,6 +103,9 @@ class StoreLoop final : public Lane::Host {
   MaintenanceTimeouts maintenance_timeouts() const {
     return {options_.audit_timeout, options_.lock_timeout};
   }
+
+  int replicas() const { return static_cast<int>(options_.replica_urls.size()); }
+  absl::Duration statement_timeout() const { return options_.statement_timeout; }
 
   void SetListener(OutboxListener* listener) {
     MutexLock lock(listener_mutex_);
@@ -134,7 +143,9 @@ class StoreLoop final : public Lane::Host {
   // All members are the loop thread's but those that a mutex guards.
   Link::Options LinkOptions(const std::string& name, int number);
   Link::Options ReaderLinkOptions();
+  Link::Options ReplicaLinkOptions(int number);
   void AddReplica(int number);
+  std::unique_ptr<Errands>& ErrandsOf(ErrandKind kind);
   // What the primary says of itself now and then: why its connection is to be given up.
   std::optional<std::string> Probed(const Table& answer, MonotonicTime asked);
   // Sees to it that the primary's timeline is noted in the store.
@@ -161,7 +172,8 @@ class StoreLoop final : public Lane::Host {
   std::vector<const Link*> Links() const;     // That must be there.
   std::vector<const Link*> AllLinks() const;  // Those of errands, too.
   bool AnyReady() const;
-  std::vector<Errands*> AllErrands() const;  // Those that are there.
+  std::vector<Errands*> AllErrands() const;      // Those to the primary that are there.
+  std::vector<Errands*> ReplicaErrands() const;  // Those to replicas.
   Errands& LeastBusyLists();
   absl::Duration ListTimeout(const CallLimits& limits) const;
   bool idle() const;
@@ -189,7 +201,9 @@ class StoreLoop final : public Lane::Host {
   MonotonicTime note_from_;          // Not before.
   std::unique_ptr<Errands> audits_;  // Null before the first.
   std::unique_ptr<Errands> outbox_;
-  std::vector<std::unique_ptr<Errands>> lists_;  // None before the first.
+  std::unique_ptr<Errands> copies_;
+  std::vector<std::unique_ptr<Errands>> replica_copies_;  // By replica; null before the first.
+  std::vector<std::unique_ptr<Errands>> lists_;           // None before the first.
   ListStatements list_statements_;
 
   Mutex gate_;

@@ -29,7 +29,8 @@ absl::Status StoreLoop::UnavailableError() {
 // ---- Time.
 
 bool StoreLoop::idle() const {
-  const std::vector<Errands*> errands = AllErrands();
+  std::vector<Errands*> errands = AllErrands();
+  for (Errands* of_replica : ReplicaErrands()) errands.push_back(of_replica);
   return calls_.all_answered() && reader_->idle() && reads_->idle() &&
          std::all_of(errands.begin(), errands.end(),
                      [](const Errands* one) { return one->idle(); });
@@ -60,6 +61,7 @@ void StoreLoop::Tick() {
     reader_->Stop();
     reads_->Stop();
     for (Errands* errands : AllErrands()) errands->Stop();
+    for (Errands* errands : ReplicaErrands()) errands->Stop();
     working_.reset();
     return;
   }
@@ -75,6 +77,7 @@ void StoreLoop::EndExpired(MonotonicTime now) {
   reads_->Tick();
   reader_->DropUnwanted();
   for (Errands* errands : AllErrands()) errands->DropUnwanted();
+  for (Errands* errands : ReplicaErrands()) errands->DropUnwanted();
 }
 
 absl::Duration StoreLoop::Silence(MonotonicTime now) const {
@@ -139,6 +142,8 @@ void StoreLoop::DropUnanswered(MonotonicTime now) {
   reader_->DropIfUnanswered(now, limit);
   for (const auto& lists : lists_) lists->DropIfUnanswered(now, limit);
   for (const auto& replica : reads_->replicas()) replica->DropIfUnanswered(now, limit);
+  for (Errands* errands : ReplicaErrands()) errands->DropIfUnanswered(now, limit);
+  if (copies_ != nullptr) copies_->DropIfUnanswered(now, limit);
   // A commit that waits for a standby is cancelled by no timeout, and does not end with its
   // connection: each one given up would leave a backend, with its locks, on the server.
   if (commits_wait_for_standby_) return;
@@ -156,6 +161,10 @@ void StoreLoop::EndUnserved(MonotonicTime now) {
   if (silent || reader_->link().Unready(now) >= options_.unavailable_after)
     reader_->FailAll(UnavailableError());
   for (Errands* errands : AllErrands()) {
+    if (errands->link().Unready(now) >= options_.unavailable_after)
+      errands->FailAll(UnavailableError());
+  }
+  for (Errands* errands : ReplicaErrands()) {
     if (errands->link().Unready(now) >= options_.unavailable_after)
       errands->FailAll(UnavailableError());
   }

@@ -69,6 +69,9 @@ LikeReader::LikeReader(std::unique_ptr<Database> database, const Clock& clock)
                       "SELECT count, version FROM counters WHERE item_type = ?1 AND item_id = ?2"),
       select_digest_(*database_,
                      "SELECT count, digest FROM counters WHERE item_type = ?1 AND item_id = ?2"),
+      select_row_(
+          *database_,
+          "SELECT count, version, digest FROM counters WHERE item_type = ?1 AND item_id = ?2"),
       select_pair_(
           *database_,
           "SELECT c.version FROM user_likes u LEFT JOIN counters c USING(item_type, item_id) "
@@ -90,6 +93,7 @@ LikeReader::LikeReader(std::unique_ptr<Database> database, const Clock& clock)
           "SELECT created_at, user_id FROM user_likes WHERE item_type = ?1 AND item_id = ?2 "
           "AND (created_at, user_id) < (?3, ?4) "
           "ORDER BY created_at DESC, user_id DESC LIMIT ?5"),
+      scan_type_(*database_, "SELECT item_id, user_id FROM user_likes WHERE item_type = ?1"),
       next_type_(*database_,
                  "SELECT item_type FROM user_likes WHERE item_type > ?1 "
                  "ORDER BY item_type LIMIT 1"),
@@ -173,12 +177,19 @@ absl::StatusOr<LikesPage> LikeReader::ListLikes(const LikesQuery& query, const C
   return newest.TakePage();
 }
 
-absl::StatusOr<LikersPage> LikeReader::ListLikers(const LikersQuery& query) {
+std::optional<bool> LikeReader::HasLikersIndex() {
   find_likers_index_.Bind(absl::string_view(kLikersIndex));
   const DatabaseCode found = find_likers_index_.Step();
-  if (found == DatabaseCode::kOk) return LikersNotIndexed();
-  if (found != DatabaseCode::kRow) return CannotRead();
+  if (found == DatabaseCode::kOk) return false;
+  if (found != DatabaseCode::kRow) return std::nullopt;
   find_likers_index_.Reset();
+  return true;
+}
+
+absl::StatusOr<LikersPage> LikeReader::ListLikers(const LikersQuery& query) {
+  const std::optional<bool> is_indexed = HasLikersIndex();
+  if (!is_indexed.has_value()) return CannotRead();
+  if (!*is_indexed) return LikersNotIndexed();
 
   constexpr int64_t kNewest = std::numeric_limits<int64_t>::max();
   const ListedLiker after = query.after.value_or(ListedLiker{UserId{kNewest}, kNewest});
@@ -198,7 +209,7 @@ absl::StatusOr<LikersPage> LikeReader::ListLikers(const LikersQuery& query) {
   return page;
 }
 
-absl::Status LikeReader::CheckWanted(int rows, const CallLimits& limits) const {
+absl::Status LikeReader::CheckWanted(int64_t rows, const CallLimits& limits) const {
   if (rows % kLikesBetweenChecks != 0) return absl::OkStatus();
   if (limits.cancellation.cancelled()) {
     return MakeError(ErrorReason::kCancelled, "the caller gave up while the store was read");
@@ -258,6 +269,48 @@ absl::StatusOr<std::vector<AuditFinding>> LikeReader::Recount(const std::vector<
   absl::Status recounted = RecountLikes(range, limits);
   if (!recounted.ok()) return recounted;
   return FindingsOf(range);
+}
+
+absl::StatusOr<RecountedCounter> LikeReader::RecountOne(const Item& item,
+                                                        const RecountBounds& bounds,
+                                                        const CallLimits& limits) {
+  RecountedCounter recount;
+  select_row_.Bind(int64_t{item.type.value}, item.id);
+  const DatabaseCode row = select_row_.Step();
+  if (row == DatabaseCode::kRow) {
+    recount.stored = {select_row_.Int(0), select_row_.Int(1), select_row_.Int(2)};
+    select_row_.Reset();
+  } else if (row != DatabaseCode::kOk) {
+    return CannotRead();
+  }
+  const std::optional<bool> is_indexed = HasLikersIndex();
+  if (!is_indexed.has_value()) return CannotRead();
+  if (recount.stored.count > bounds.likes_max) return recount;
+
+  constexpr int64_t kNewest = std::numeric_limits<int64_t>::max();
+  Statement& scan = *is_indexed ? scan_likers_ : scan_type_;
+  if (*is_indexed)
+    scan.Bind(int64_t{item.type.value}, item.id, kNewest, kNewest, bounds.likes_max + 1);
+  else
+    scan.Bind(int64_t{item.type.value});
+  int64_t rows = 0;
+  DatabaseCode code = scan.Step();
+  for (; code == DatabaseCode::kRow; code = scan.Step()) {
+    if (!*is_indexed && rows == bounds.scanned_max) break;
+    absl::Status wanted = CheckWanted(++rows, limits);
+    if (!wanted.ok()) {
+      scan.Reset();
+      return wanted;
+    }
+    if (!*is_indexed && scan.Int(0) != item.id) continue;
+    ++recount.count;
+    recount.digest ^= LikerMix(UserId{scan.Int(1)});
+  }
+  scan.Reset();
+  if (code == DatabaseCode::kRow) return RecountedCounter{recount.stored};
+  if (code != DatabaseCode::kOk) return CannotRead();
+  recount.recounted = true;
+  return recount;
 }
 
 DatabaseCode LikeReader::LoadCounters(AuditRange& range) {

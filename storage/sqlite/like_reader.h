@@ -10,6 +10,7 @@
 #ifndef COUNTER_STORAGE_SQLITE_LIKE_READER_H_
 #define COUNTER_STORAGE_SQLITE_LIKE_READER_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "absl/time/time.h"
 #include "base/call_limits.h"
 #include "base/clock.h"
+#include "storage/counter_copies.h"
 #include "storage/like_maintenance.h"
 #include "storage/like_store.h"
 #include "storage/sqlite/database.h"
@@ -49,6 +51,11 @@ class LikeReader {
   absl::StatusOr<std::vector<AuditFinding>> Recount(const std::vector<Item>& items,
                                                     const CallLimits& limits);
 
+  // The item's counter and its likes: by the index of likers, or by a pass over the likes of its
+  // type.
+  absl::StatusOr<RecountedCounter> RecountOne(const Item& item, const RecountBounds& bounds,
+                                              const CallLimits& limits);
+
   absl::StatusOr<std::vector<Item>> SomeLikes(UserId user, int items_max);
   absl::StatusOr<LikerScan> ScanLikers(const Item& item, const std::optional<LikePosition>& after,
                                        int scan_max, int likers_max);
@@ -72,8 +79,10 @@ class LikeReader {
     Counted* Find(const Item& item);
   };
   // Whether a scan has gone on for long enough to look, and nobody wants its end any more.
-  absl::Status CheckWanted(int rows, const CallLimits& limits) const;
+  absl::Status CheckWanted(int64_t rows, const CallLimits& limits) const;
   DatabaseCode LoadCounters(AuditRange& range);
+  // Whether the optional index is there; absent if that cannot be read.
+  std::optional<bool> HasLikersIndex();
   absl::Status RecountLikes(AuditRange& range, const CallLimits& limits);
   static std::vector<AuditFinding> FindingsOf(const AuditRange& range);
 
@@ -82,12 +91,14 @@ class LikeReader {
   absl::Time as_of_;
   Statement select_counter_;
   Statement select_digest_;
+  Statement select_row_;
   Statement select_pair_;
   Statement scan_counters_;
   Statement scan_likes_;
   Statement scan_user_likes_;
   Statement find_likers_index_;
   Statement scan_likers_;
+  Statement scan_type_;
   Statement next_type_;
   Statement some_likes_;
   Statement next_likes_;

@@ -108,6 +108,30 @@ class SqliteStore final : public MaintainedStore {
     return parts_.audits->Read(std::move(read), std::move(limits));
   }
 
+  // There is one copy.
+  int replicas() const override { return 0; }
+  Task<absl::StatusOr<std::vector<CounterRow>>> ReplicaRows(int, std::vector<Item>,
+                                                            CallLimits) override {
+    co_return MakeError(ErrorReason::kStoreUnavailable, "the embedded store has no replicas");
+  }
+
+  Task<absl::StatusOr<std::vector<RecountedCounter>>> RecountSome(std::vector<Item> items,
+                                                                  RecountBounds bounds,
+                                                                  CallLimits limits) override {
+    using Recounts = absl::StatusOr<std::vector<RecountedCounter>>;
+    std::function<Recounts(sqlite::LikeReader&)> read =
+        [items = std::move(items), bounds, limits](sqlite::LikeReader& reader) -> Recounts {
+      std::vector<RecountedCounter> recounts;
+      for (const Item& item : items) {
+        absl::StatusOr<RecountedCounter> recount = reader.RecountOne(item, bounds, limits);
+        if (!recount.ok()) return recount.status();
+        recounts.push_back(*std::move(recount));
+      }
+      return recounts;
+    };
+    return parts_.audits->Read(std::move(read), std::move(limits));
+  }
+
   std::string Timeline() const override { return parts_.timeline; }
   absl::Status Health() const override { return parts_.writes->Health(); }
 

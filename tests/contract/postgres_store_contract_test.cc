@@ -45,6 +45,7 @@ class PostgresUnderTest final : public StoreUnderTest {
 
   LikeStore& store() override { return *store_; }
   LikeMaintenance& maintenance() override { return *store_; }
+  CounterCopies& copies() override { return *store_; }
   void Reopen() override {
     store_.reset();
     Open();

@@ -1,5 +1,5 @@
 // The contract suite of LikeStore: what design.md section 3 promises and a store can keep, and each
-// sentence of like_store.h and like_maintenance.h.
+// sentence of like_store.h, like_maintenance.h and counter_copies.h.
 //
 // Use it to hold a store to the interface: link the suite into a test that defines
 // MakeStoreUnderTest(). It tests no driver and no crash: that is each implementation's own.
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "storage/counter_copies.h"
 #include "storage/like_maintenance.h"
 #include "storage/like_store.h"
 
@@ -23,6 +24,7 @@ class StoreUnderTest {
   virtual LikeStore& store() = 0;
   // The same store.
   virtual LikeMaintenance& maintenance() = 0;
+  virtual CounterCopies& copies() = 0;
   // Stops the store and opens it anew on the same data; store() is another object then.
   virtual void Reopen() = 0;
   // Sets the stored counter of an item, which is made if it is not there, at version 1 then.
