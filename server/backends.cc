@@ -104,6 +104,8 @@ class LocalBackends final : public Backends {
 
   LikeStore& store() override { return *opened_.store; }
   LikeMaintenance& maintenance() override { return *opened_.store; }
+  CounterCopies& copies() override { return *opened_.store; }
+  std::vector<CheckedCache> checked_caches() override { return {{CopyLayer::kLocal, &counts_}}; }
   CountCache& count_cache() override { return counts_; }
   RecentLikes& recent_likes() override { return recent_likes_; }
   RateLimiter& rate_limiter() override { return rate_limiter_; }
@@ -198,6 +200,13 @@ class RedisBackends final : public Backends {
 
   LikeStore& store() override { return *opened_.store; }
   LikeMaintenance& maintenance() override { return *opened_.store; }
+  CounterCopies& copies() override { return *opened_.store; }
+  std::vector<CheckedCache> checked_caches() override {
+    std::vector<CheckedCache> caches;
+    if (near_.has_value()) caches.push_back({CopyLayer::kNear, &*near_});
+    caches.push_back({CopyLayer::kRedis, &caches_.counts()});
+    return caches;
+  }
   CountCache& count_cache() override {
     if (near_.has_value()) return *near_;
     return upkeep_;

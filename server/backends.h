@@ -22,8 +22,10 @@
 #include "cache/count_cache.h"
 #include "cache/rate_limiter.h"
 #include "cache/recent_likes.h"
+#include "server/check/copy_reader.h"
 #include "server/config/config.h"
 #include "server/metrics/metrics.h"
+#include "storage/counter_copies.h"
 #include "storage/like_maintenance.h"
 #include "storage/like_store.h"
 #include "storage/store_observer.h"
@@ -39,6 +41,9 @@ class Backends {
 
   virtual LikeStore& store() = 0;
   virtual LikeMaintenance& maintenance() = 0;  // Of the same store.
+  virtual CounterCopies& copies() = 0;         // Likewise.
+  // What count_cache() is made of, the nearest first.
+  virtual std::vector<CheckedCache> checked_caches() = 0;
   virtual CountCache& count_cache() = 0;
   virtual RecentLikes& recent_likes() = 0;
   virtual RateLimiter& rate_limiter() = 0;

@@ -158,6 +158,8 @@ class BrokenBackends final : public Backends {
 
   LikeStore& store() override { return hasty_store_ != nullptr ? *hasty_store_ : sound_->store(); }
   LikeMaintenance& maintenance() override { return sound_->maintenance(); }
+  CounterCopies& copies() override { return sound_->copies(); }
+  std::vector<CheckedCache> checked_caches() override { return sound_->checked_caches(); }
   CountCache& count_cache() override {
     if (breaks_cache_) return delta_cache_;
     return sound_->count_cache();

@@ -239,6 +239,10 @@ Task<> CounterService::FinishWrite(const std::vector<Mutation>& mutations,
                                    const WriteResults& results, absl::Time as_of) {
   Task<> tell = TellCaches(mutations, results, as_of);
   co_await std::move(tell);
+  for (size_t i = 0; i < mutations.size(); ++i) {
+    if (results[i].ok() && results[i]->version != 0)
+      parts_.observer.Acknowledged(mutations[i].item, *results[i]);
+  }
   const auto unknown = std::count_if(results.begin(), results.end(), [](const auto& result) {
     return !result.ok() && !IsNotApplied(result.status());
   });

@@ -105,6 +105,8 @@ class ServiceObserver {
   virtual void OutcomeUnknown(int64_t /*writes*/) {}
   // A like or unlike, a repeat too, was applied.
   virtual void Wrote(const Item& /*item*/) {}
+  // The caches have been told of it, too, and its reply is about to leave.
+  virtual void Acknowledged(const Item& /*item*/, const Applied& /*applied*/) {}
 };
 
 class CounterService {

@@ -30,6 +30,9 @@
 #ifdef COUNTER_BROKEN_ON_PURPOSE  // In //server:counterd_broken alone, which only tests can build.
 #include "server/broken_backends.h"
 #endif
+#include "server/check/check_readings.h"
+#include "server/check/copy_checker.h"
+#include "server/check/sampled_writes.h"
 #include "server/config/command_line.h"
 #include "server/config/print.h"
 #include "server/counter_proto.h"
@@ -215,10 +218,13 @@ class Counterd {
   Metrics metrics_{MethodNames(), kVersion};
   CallMetrics call_metrics_{metrics_};
   HotItems hot_items_{Clock::System()};
-  ServiceMetrics service_metrics_{metrics_, hot_items_};
+  SampledWrites sampled_writes_{Clock::System(),
+                                {.writes_per_second = config_.check_writes_per_second}};
+  ServiceMetrics service_metrics_{metrics_, hot_items_, sampled_writes_};
   StoreMetrics store_metrics_{metrics_};
   std::unique_ptr<Security> security_;
   std::unique_ptr<Backends> backends_;
+  std::unique_ptr<CopyChecker> checker_;
   std::unique_ptr<CounterService> service_;
   std::unique_ptr<CounterProto> counter_proto_;
   std::unique_ptr<CounterRpc> counter_rpc_;
@@ -255,6 +261,10 @@ absl::Status Counterd::Start(const LogWriter& log) {
 #ifdef COUNTER_BROKEN_ON_PURPOSE
   backends_ = BreakOnPurpose(std::move(backends_));
 #endif
+  checker_ = std::make_unique<CopyChecker>(
+      CopyReader::Parts{backends_->store(), backends_->copies(), backends_->checked_caches(),
+                        Clock::System()},
+      sampled_writes_, ItemTypes(config_.item_types), CopyChecker::Options());
   service_ = std::make_unique<CounterService>(
       ItemTypes(config_.item_types),
       CounterService::Parts{backends_->store(), backends_->count_cache(), backends_->recent_likes(),
@@ -297,8 +307,10 @@ absl::Status Counterd::Start(const LogWriter& log) {
   metrics_.AddReadings([this] {
     return ConnectionReadings(rpc_server_->connections(), config_.grpc_connections_max);
   });
+  metrics_.AddReadings([this] { return CheckReadings(*checker_); });
   metrics_.AddReadings([this] { return security_->Readings(); });
   watch_hub_->Start();
+  checker_->Start();
 
   if (absl::Status started = rpc_server_->Start(); !started.ok()) return started;
   security_->Start();
@@ -350,7 +362,7 @@ absl::Status Counterd::StartAdminListener() {
   options.reflection = config_.reflection;
   admin_listener_ = std::make_unique<AdminListener>(
       AdminListener::Parts{{backends_->store(), backends_->maintenance(), backends_->count_cache(),
-                            *service_, Clock::System()},
+                            *service_, *checker_, Clock::System()},
                            ItemTypes(config_.item_types),
                            security_->callers(),
                            call_metrics_,
@@ -408,6 +420,7 @@ void Counterd::Drain() {
   if (gateway_ != nullptr) gateway_->Stop();
   if (operator_listener_ != nullptr) operator_listener_->Stop();
   if (watch_hub_ != nullptr) watch_hub_->Stop();
+  if (checker_ != nullptr) checker_->Stop();
   if (backends_ != nullptr) backends_->Stop();
   if (security_ != nullptr) security_->Stop();
 }

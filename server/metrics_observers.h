@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/admission.h"
+#include "server/check/sampled_writes.h"
 #include "server/counter_service.h"
 #include "server/hot_items.h"
 #include "server/metrics/metrics.h"
@@ -33,8 +34,8 @@ class CallMetrics final : public RpcObserver, public AdmissionObserver {
 
 class ServiceMetrics final : public ServiceObserver {
  public:
-  ServiceMetrics(Metrics& metrics, HotItems& hot_items)
-      : metrics_(metrics), hot_items_(hot_items) {}
+  ServiceMetrics(Metrics& metrics, HotItems& hot_items, SampledWrites& sampled_writes)
+      : metrics_(metrics), hot_items_(hot_items), sampled_writes_(sampled_writes) {}
 
   void CountLookups(int64_t hits, int64_t misses) override {
     metrics_.cache_lookups(CacheName::kCounter, CacheResult::kHit).Add(hits);
@@ -47,10 +48,14 @@ class ServiceMetrics final : public ServiceObserver {
   void RateLimited(int64_t likes) override { metrics_.likes_rate_limited().Add(likes); }
   void OutcomeUnknown(int64_t writes) override { metrics_.writes_unknown().Add(writes); }
   void Wrote(const Item& item) override { hot_items_.Wrote(item); }
+  void Acknowledged(const Item& item, const Applied& applied) override {
+    sampled_writes_.Acknowledged(item, applied.count, applied.version);
+  }
 
  private:
   Metrics& metrics_;
   HotItems& hot_items_;
+  SampledWrites& sampled_writes_;
 };
 
 class StoreMetrics final : public StoreObserver {

@@ -43,6 +43,8 @@ Examples:
   counterctl bench --rate 500 --duration 10s
                                            reads at a fixed rate; percentiles
   counterctl bench --mix WriteLikes --yes  writes, too; taken back at the end
+  counterctl check post:456                what caches, replicas and the store say;
+                                           exit status 1 if two disagree
   counterctl admin audit                   recounts all likes; exit status 1 if a
                                            counter differs from them
   counterctl admin repair                  corrects such counters; callers go on
@@ -57,8 +59,8 @@ Examples:
   counterctl context set prod dns:///counter.example:50051
   counterctl completion bash > /etc/bash_completion.d/counterctl
 
-Answers go to stdout, complaints to stderr. Exit status: 0; 1 for an audit that
-found something; 64 for a wrong command line; 64 + the gRPC code for a call that failed (67 invalid argument,
+Answers go to stdout, complaints to stderr. Exit status: 0; 1 for an audit or
+check that found something; 64 for a wrong command line; 64 + the gRPC code for a call that failed (67 invalid argument,
 68 deadline exceeded, 72 rate limited or overloaded, 78 unavailable).
 )";
 
@@ -336,19 +338,32 @@ void AddContextCommands(CLI::App& context, Settings& settings, Command& command,
   set->add_option("SERVER", settings.context_server, "Where its server listens.")->required();
 }
 
+void AddAdminServer(CLI::App& app, AdminSettings& options) {
+  app.add_option("--admin-server", options.server,
+                 "Where AdminService listens, the server's ADMIN_LISTEN [127.0.0.1:50052].")
+      ->envname("COUNTER_ADMIN_SERVER")
+      ->type_name("HOST:PORT");
+  AddDuration(app, "--patience", options.patience,
+              "How long to try what the server cannot take now [10m].");
+}
+
+void AddCheckOptions(CLI::App& check, Settings& settings) {
+  AddAdminServer(check, settings.admin);
+  AddItems(check, settings, "ITEM");
+  check.add_option("--file", settings.items_file, "One TYPE:ID a line; - is standard input.")
+      ->type_name("FILE");
+  AddDuration(check, "--wait", settings.check.wait,
+              "How long to ask again while a copy is behind or ahead [2s].");
+  check.callback([&settings] { ReadItems(settings); });
+}
+
 // The commands of operators, by the name of each.
 void AddAdminCommands(CLI::App& admin, Settings& settings, Command& command, int& status) {
   AdminSettings& options = settings.admin;
   admin.require_subcommand(1);
   admin.fallthrough();
-  admin
-      .add_option("--admin-server", options.server,
-                  "Where AdminService listens, the server's ADMIN_LISTEN [127.0.0.1:50052].")
-      ->envname("COUNTER_ADMIN_SERVER")
-      ->type_name("HOST:PORT");
+  AddAdminServer(admin, options);
   AddDuration(admin, "--page-deadline", options.page_deadline, "Of one page [10m].");
-  AddDuration(admin, "--patience", options.patience,
-              "How long to try what the server cannot take now [10m].");
   const auto add = [&](const char* name, const char* help, int (Command::*run)() const) {
     CLI::App* one = admin.add_subcommand(name, help);
     one->fallthrough();
@@ -379,6 +394,13 @@ void AddAdminCommands(CLI::App& admin, Settings& settings, Command& command, int
   CLI::App* import =
       add("import", "Likes and unlikes from a file; charges nobody.", &Command::AdminImport);
   AddImportFiles(*import, settings);
+}
+
+int RunOnAdminServer(Settings& settings, const Command& command, std::ostream& err) {
+  const std::string fault = MakeChannelCredentials(settings.security, settings.admin.credentials);
+  if (fault.empty()) return command.Check();
+  err << "counterctl: " << fault << '\n';
+  return kExitUsage;
 }
 
 }  // namespace
@@ -429,6 +451,8 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   int context_status = 0;
   CLI::App* context = app.add_subcommand("context", "Names for servers.");
   AddContextCommands(*context, settings, command, context_status);
+  CLI::App* check = app.add_subcommand("check", "Whether all layers say the same of counts.");
+  AddCheckOptions(*check, settings);
   int admin_status = 0;
   CLI::App* admin = app.add_subcommand("admin", "What operators do: audit, repair, erase, import.");
   AddAdminCommands(*admin, settings, command, admin_status);
@@ -450,6 +474,7 @@ int Run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     out << CompletionScript(shell, CommandWords(app), OptionWords(app));
     return 0;
   }
+  if (check->parsed()) return RunOnAdminServer(settings, command, err);
   std::string fault = ChooseServer(settings.context_name, settings);
   if (fault.empty()) fault = MakeChannelCredentials(settings.security, settings.credentials);
   if (!fault.empty()) {

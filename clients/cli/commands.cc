@@ -168,6 +168,10 @@ int Command::Export() const {
   return RunExport(client, settings_.export_, settings_.format, OnTerminal(), out_, err_);
 }
 
+int Command::Check() const {
+  return RunCheck(settings_.admin, settings_.check, settings_.items, settings_.format, out_, err_);
+}
+
 int Command::AdminAudit() const { return RunAudit(settings_.admin, settings_.format, out_, err_); }
 
 int Command::AdminRepair() const {

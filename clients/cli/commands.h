@@ -17,6 +17,7 @@
 #include "clients/cli/admin_command.h"
 #include "clients/cli/bench_command.h"
 #include "clients/cli/channel_security.h"
+#include "clients/cli/check_command.h"
 #include "clients/cli/contexts.h"
 #include "clients/cli/export_command.h"
 #include "clients/cli/import_command.h"
@@ -46,6 +47,7 @@ struct Settings {
   BenchSettings bench;
   ExportSettings export_;
   AdminSettings admin;
+  CheckSettings check;
   WatchSettings watch;
   VerifySettings verify;
   std::string items_file;  // "-": standard input. Empty: the items are in the command line.
@@ -72,6 +74,7 @@ class Command {
   int Import() const;
   int Bench() const;
   int Export() const;
+  int Check() const;
   int AdminAudit() const;
   int AdminRepair() const;
   int AdminEraseUser() const;

@@ -5,7 +5,8 @@
 
 namespace counter::cli {
 
-// Of an audit that found counters that differ from their likes.
+// Of an audit that found counters that differ from their likes, and of a check that found copies of
+// a count that diverge.
 inline constexpr int kExitDrift = 1;
 
 // Of a command line that is wrong, and the base of the others.

@@ -10,6 +10,8 @@
 #include "base/task.h"
 #include "proto/counter/admin/v1/admin.grpc.pb.h"
 #include "server/admin/admin_service.h"
+#include "server/check/copy_checker.h"
+#include "server/check/copy_verdict.h"
 #include "server/item_types.h"
 #include "server/rpc/server.h"
 
@@ -34,6 +36,11 @@ class AdminRpc {
                                 admin::v1::DeleteItemResponse& response);
   Task<grpc::Status> Import(rpc::Call& call, const admin::v1::ImportRequest& request,
                             admin::v1::ImportResponse& response);
+  Task<grpc::Status> Check(rpc::Call& call, const admin::v1::CheckRequest& request,
+                           admin::v1::CheckResponse& response);
+  void SetItem(const Item& item, v1::Item& out) const;
+  void SetChecked(const CheckedItem& checked, admin::v1::CheckedItem& out) const;
+  void SetSampled(const CopyChecker& checker, admin::v1::CheckResponse& out) const;
   void SetFinding(const AuditFinding& finding, admin::v1::Finding& out) const;
 
   AdminService& service_;

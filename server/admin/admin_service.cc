@@ -1,5 +1,6 @@
 #include "server/admin/admin_service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -149,6 +150,33 @@ Task<absl::StatusOr<RepairAnswer>> AdminService::Repair(AuditPart part, CallLimi
   co_await std::move(tell);
   answer.repaired = *std::move(repaired);
   co_return answer;
+}
+
+Task<absl::StatusOr<CopyCheckAnswer>> AdminService::CheckCopies(CopyCheck check,
+                                                                CallLimits limits) {
+  RequestCheck request(item_types_);
+  if (check.items.size() > kCheckedItemsMax) {
+    request.Add("items", absl::StrCat("must have at most ", kCheckedItemsMax, " elements, got ",
+                                      check.items.size()));
+    check.items.clear();
+  }
+  std::vector<Item> items;
+  for (size_t i = 0; i < check.items.size(); ++i)
+    items.push_back(request.ItemAt(absl::StrCat("items[", i, "]"), check.items[i]));
+  if (!request.ok()) co_return request.error();
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+  if (items.empty()) items = parts_.checker.writes().LastItems(kSampledItemsMax);
+  if (items.empty()) co_return CopyCheckAnswer();
+  if (absl::Status refused = Begin(audits_); !refused.ok()) co_return refused;
+  const Turn turn(*this);
+  const auto asked = static_cast<int64_t>(items.size());
+  Task<absl::StatusOr<std::vector<CheckedItem>>> read =
+      parts_.checker.Check(std::move(items), std::move(limits));
+  absl::StatusOr<std::vector<CheckedItem>> checked = co_await std::move(read);
+  audits_.Done(asked * kCheckedAnAudit);
+  if (!checked.ok()) co_return checked.status();
+  co_return CopyCheckAnswer{*std::move(checked)};
 }
 
 Task<> AdminService::TellCaches(const std::vector<RepairedCounter>& repaired, absl::Time as_of) {

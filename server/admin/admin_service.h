@@ -27,6 +27,7 @@
 #include "base/task.h"
 #include "cache/count_cache.h"
 #include "server/admin/pacer.h"
+#include "server/check/copy_checker.h"
 #include "server/counter_service.h"
 #include "server/item_types.h"
 #include "server/request_check.h"
@@ -76,6 +77,15 @@ struct DeletionAnswer {
   std::string next_page_token;  // Empty when all is done.
 };
 
+// Items whose copies are to be compared, as a caller says it.
+struct CopyCheck {
+  std::vector<ItemRef> items;  // None: those that were sampled last.
+};
+
+struct CopyCheckAnswer {
+  std::vector<CheckedItem> items;
+};
+
 class AdminService {
  public:
   static constexpr int kAuditItemsMax = 1'000'000;
@@ -86,6 +96,11 @@ class AdminService {
   // many of them weigh as much as one that is written.
   static constexpr int kScanMax = 100'000;
   static constexpr int kScannedAWrite = 100;
+  // Items of a check; and how many items of an audit one weighs as much as: it may be recounted by
+  // a look at many likes.
+  static constexpr size_t kCheckedItemsMax = 100;
+  static constexpr int kCheckedAnAudit = 100;
+  static constexpr size_t kSampledItemsMax = 20;
 
   // Everything the service works with; borrowed.
   struct Parts {
@@ -93,6 +108,7 @@ class AdminService {
     LikeMaintenance& maintenance;  // Of the same store.
     CountCache& count_cache;
     CounterService& service;
+    CopyChecker& checker;
     const Clock& clock;
   };
   struct Options {
@@ -114,6 +130,11 @@ class AdminService {
   // Errors: kInvalidRequest, kOverloaded, kRateLimited, and those of LikeStore.
   Task<absl::StatusOr<AuditAnswer>> Audit(AuditPart part, CallLimits limits);
   Task<absl::StatusOr<RepairAnswer>> Repair(AuditPart part, CallLimits limits);
+
+  // What each layer says of the items, each once, in order. Errors likewise.
+  Task<absl::StatusOr<CopyCheckAnswer>> CheckCopies(CopyCheck check, CallLimits limits);
+  // What the background has found since the start.
+  const CopyChecker& checker() const { return parts_.checker; }
 
   // Errors likewise. After one a part may be done; repeating is safe.
   Task<absl::StatusOr<ErasureAnswer>> EraseUser(Erasure erasure, CallLimits limits);

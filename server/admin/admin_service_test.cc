@@ -10,6 +10,8 @@
 #include "cache/local/local_count_cache.h"
 #include "cache/local/local_rate_limiter.h"
 #include "cache/local/local_recent_likes.h"
+#include "server/check/copy_checker.h"
+#include "server/check/sampled_writes.h"
 #include "server/rpc/wakeup.h"
 #include "server/testing/model_store.h"
 
@@ -46,6 +48,24 @@ class ScriptedMaintenance final : public LikeMaintenance {
   std::vector<Item> likes;
 };
 
+// Finds every item sound, and waits first if it is told to.
+class SoundCopies final : public CounterCopies {
+ public:
+  int replicas() const override { return 0; }
+  Task<absl::StatusOr<std::vector<CounterRow>>> ReplicaRows(int, std::vector<Item> items,
+                                                            CallLimits) override {
+    co_return std::vector<CounterRow>(items.size());
+  }
+  Task<absl::StatusOr<std::vector<RecountedCounter>>> RecountSome(std::vector<Item> items,
+                                                                  RecountBounds,
+                                                                  CallLimits) override {
+    asked = items;
+    co_return std::vector<RecountedCounter>(items.size());
+  }
+
+  std::vector<Item> asked;
+};
+
 struct Setup {
   absl::StatusOr<ErasureAnswer> Erase(int64_t user) {
     return BlockingWait(admin.EraseUser({user, 0}, {}));
@@ -61,8 +81,13 @@ struct Setup {
   ItemTypes types{{{"post", {1}}}};
   CounterService service{types, {store, count_cache, recent_likes, rate_limiter, clock, observer}};
   ScriptedMaintenance maintenance;
-  AdminService admin{
-      types, {store, maintenance, count_cache, service, clock}, {.likes_per_second = 10}};
+  SoundCopies copies;
+  SampledWrites sampled{clock, {.writes_per_second = 1}};
+  CopyChecker checker{
+      {store, copies, {{CopyLayer::kLocal, &count_cache}}, clock}, sampled, types, {}};
+  AdminService admin{types,
+                     {store, maintenance, count_cache, service, checker, clock},
+                     {.audited_items_per_second = 1000, .likes_per_second = 10}};
 };
 
 Task<> EraseLater(AdminService& admin, bool& ended) {
@@ -108,6 +133,30 @@ TEST_CASE("likes that are taken back are paid for before the next ones are") {
   CHECK(setup.Audit().ok());  // Recounts have a pace of their own.
   setup.clock.Advance(absl::Milliseconds(500));
   CHECK(setup.Erase(7).value().likes_removed == 0);
+}
+
+TEST_CASE("a check asks for each item once, and is paid for before the next recount") {
+  Setup setup;
+  const auto checked =
+      BlockingWait(setup.admin.CheckCopies({{{"post", 9}, {"post", 2}, {"post", 9}}}, {}));
+  REQUIRE(checked.ok());
+  CHECK(setup.copies.asked == std::vector<Item>{{ItemType{1}, 2}, {ItemType{1}, 9}});
+  CHECK(checked->items.size() == 2);
+  CHECK(ReasonOf(setup.Audit().status()) == ErrorReason::kRateLimited);
+  setup.clock.Advance(absl::Milliseconds(200));
+  CHECK(setup.Audit().ok());
+}
+
+TEST_CASE("a check without items is of those that were sampled last; of none there is none") {
+  Setup setup;
+  const auto none = BlockingWait(setup.admin.CheckCopies({}, {}));
+  REQUIRE(none.ok());
+  CHECK(none->items.empty());
+  CHECK(setup.copies.asked.empty());
+  setup.sampled.Acknowledged(kPost, 1, 1);
+  const auto last = BlockingWait(setup.admin.CheckCopies({}, {}));
+  REQUIRE(last.ok());
+  CHECK(setup.copies.asked == std::vector<Item>{kPost});
 }
 
 TEST_CASE("an erasure of which a part failed does not say that nothing was applied") {

@@ -106,6 +106,7 @@ struct Config {
   int watch_interval_ms = 0;
   int audited_items_per_second = 0;
   int admin_likes_per_second = 0;
+  int check_writes_per_second = 0;  // 0: none is checked.
   int receive_bytes_max = 0;
   absl::Duration default_deadline;
   int rpc_queues = 0;

@@ -400,6 +400,17 @@ std::vector<Setting> MakeSettings() {
            "Likes and unlikes that AdminService writes to erase, delete and import, on average; "
            "100 likes that it looks at to find those of an item weigh as one. What comes too "
            "soon is refused as RATE_LIMITED."},
+      {.name = "CHECK_WRITES_PER_SECOND",
+       .group = "Limits",
+       .field = &Config::check_writes_per_second,
+       .default_text = "0",
+       .min = 0,
+       .max = 100,
+       .unit = "writes",
+       .help =
+           "Writes a second whose copies this server compares, 0.1, 1, 10 and 60 s after each: its "
+           "caches, every replica, the counter and a recount of its likes. It takes a connection "
+           "to the primary and one to each replica. 0: none."},
       {.name = "RECEIVE_BYTES_MAX",
        .group = "Limits",
        .field = &Config::receive_bytes_max,

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "storage/sqlite/database.h"
 #include "tests/integration/admin_client.h"
 #include "tests/integration/fixture.h"
+#include "tests/support/eventually.h"
 #include "tests/support/temp_dir.h"
 
 namespace counter::testing {
@@ -349,6 +351,73 @@ TEST_CASE("an import charges nobody's rate limit, and its refused lines are name
   CHECK(client.Like(7, Post(3006)).error().kind == client::ErrorKind::kRateLimited);
   CHECK(MetricOf(*server, "counter_admin_likes_written_total") == 2500);
   CHECK(RunAdmin(*server, {"audit"}).status == 0);
+}
+
+// The result of each layer of one item: {"primary", "equal"}.
+std::map<std::string, std::string> CheckOne(const CounterServer& server, const std::string& item,
+                                            int expected_status) {
+  const cli::Ran ran = cli::RunWith(
+      {"check", "--admin-server", AdminTarget(server), "-o", "json", "--wait", "0s", item});
+  INFO(ran.out << ran.err);
+  CHECK(ran.status == expected_status);
+  std::map<std::string, std::string> results;
+  const boost::json::value rows = boost::json::parse(ran.out);
+  for (const boost::json::value& row : rows.as_array())
+    results[std::string(row.at("layer").as_string())] = std::string(row.at("result").as_string());
+  return results;
+}
+
+TEST_CASE("a check of the embedded store compares its cache, its counter and its likes") {
+  using Results = std::map<std::string, std::string>;
+  auto server = StartServer(WithAdmin({{"CHECK_WRITES_PER_SECOND", "10"}}));
+  const Client client = ConnectTo(*server);
+  REQUIRE(client.Count(Post(1)).ok());  // Cached from here on.
+  for (int64_t user = 1; user <= 3; ++user) REQUIRE(client.Like(user, Post(1)).ok());
+  CHECK(CheckOne(*server, "post:1", 0) ==
+        Results{{"local", "equal"}, {"primary", "equal"}, {"recount", "equal"}});
+  CHECK(CheckOne(*server, "post:2", 0) ==
+        Results{{"local", "absent"}, {"primary", "equal"}, {"recount", "equal"}});
+  Tamper(*server, "UPDATE counters SET count = 9 WHERE item_id = 1");
+  CHECK(CheckOne(*server, "post:1", 1) ==
+        Results{{"local", "equal"}, {"primary", "diverged"}, {"recount", "diverged"}});
+  // What was sampled is found wrong by the server itself.
+  CHECK(Eventually(absl::Seconds(20), [&] {
+    return MetricOf(*server, "counter_check_copies_total",
+                    {{"layer", "primary"}, {"result", "diverged"}}) > 0;
+  }));
+  Tamper(*server, "UPDATE counters SET count = 3 WHERE item_id = 1");
+  Tamper(*server, "DELETE FROM user_likes WHERE item_id = 1 AND user_id = 2");
+  CHECK(CheckOne(*server, "post:1", 1) ==
+        Results{{"local", "diverged"}, {"primary", "diverged"}, {"recount", "diverged"}});
+}
+
+TEST_CASE("a check of too many items, or of wrong ones, names the fields") {
+  auto server = StartServer(WithAdmin());
+  const auto stub = AdminStub(*server);
+  v1::CheckRequest request;
+  request.add_items()->set_item_type("post");
+  counter::v1::Item& wrong = *request.add_items();
+  wrong.set_item_type("nothing");
+  wrong.set_item_id(1);
+  v1::CheckResponse response;
+  grpc::Status status = CallAdmin(*stub, &Stub::Check, request, response);
+  CHECK(status.error_code() == grpc::INVALID_ARGUMENT);
+  for (const char* field : {"items[0].item_id", "items[1].item_type"}) {
+    CAPTURE(field);
+    CHECK(absl::StrContains(status.error_details(), field));
+  }
+  for (int64_t id = 1; id <= 101; ++id) {
+    counter::v1::Item& item = *request.add_items();
+    item.set_item_type("post");
+    item.set_item_id(id);
+  }
+  status = CallAdmin(*stub, &Stub::Check, request, response);
+  CHECK(status.error_code() == grpc::INVALID_ARGUMENT);
+  // Nothing was sampled: nothing is to be said.
+  REQUIRE(CallAdmin(*stub, &Stub::Check, v1::CheckRequest(), response).ok());
+  CHECK(response.items().empty());
+  CHECK(response.tallies().empty());
+  CHECK_FALSE(response.has_first_diverging());
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Two servers, Redis, a primary and a standby, whole: tokens, replicas and caches over the wire,
 // and what remains of them when the primary is lost (known faults K15, K19, K25).
 #include <catch2/catch.hpp>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,10 +9,8 @@
 #include "absl/time/clock.h"
 #include "server/consistency_token.h"
 #include "tests/integration/fixture.h"
-#include "tests/integration/full_stack.h"
-#include "tests/storage/replicated_postgres.h"
+#include "tests/integration/replicated_stack.h"
 #include "tests/support/eventually.h"
-#include "tests/support/redis_server.h"
 #include "tests/support/test_settings.h"
 
 namespace counter::testing {
@@ -23,42 +20,6 @@ using client::Consistency;
 using client::Source;
 
 constexpr absl::Duration kPatience = absl::Seconds(20);
-
-class ReplicatedStack {
- public:
-  explicit ReplicatedStack(const Settings& settings = {}) {
-    auto redis = RedisServer::Start();
-    REQUIRE(redis.ok());
-    redis_ = *std::move(redis);
-    Settings all = {{"DATABASE_URL", UrlOf(postgres.UrlOfAll())},
-                    {"REPLICA_URLS", UrlOf(postgres.UrlAt(postgres.standby()))},
-                    {"REDIS_URL", redis_->url()},
-                    {"ITEM_TYPES", "post=1,reel=2"}};
-    for (const auto& [name, value] : settings) all[name] = value;
-    for (int i = 0; i < 2; ++i) {
-      servers_.push_back(StartServer(all));
-      clients_.push_back(ConnectTo(*servers_.back()));
-    }
-    for (const auto& server : servers_) {
-      REQUIRE(Eventually(kPatience, [&] {
-        return MetricOf(*server, "counter_redis_connected") == 1 &&
-               MetricOf(*server, "counter_postgres_replicas_in_use") == 1;
-      }));
-    }
-  }
-
-  CounterServer& server(int i) { return *servers_[static_cast<size_t>(i)]; }
-  const Client& client(int i) const { return clients_[static_cast<size_t>(i)]; }
-  RedisServer& redis() { return *redis_; }
-  void ForgetCount(int64_t post) { redis_->Command({"DEL", absl::StrCat("counter:post:", post)}); }
-
-  ReplicatedPostgres postgres;
-
- private:
-  std::unique_ptr<RedisServer> redis_;
-  std::vector<std::unique_ptr<CounterServer>> servers_;
-  std::vector<Client> clients_;
-};
 
 TEST_CASE("What the cache does not know a replica answers, and its count stays for 5 s at most") {
   ReplicatedStack stack;
