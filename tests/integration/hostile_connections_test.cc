@@ -227,7 +227,7 @@ TEST_CASE("K08: a flood of one connection ends no process, and all calls of othe
 
   OtherCaller other(client);
   const int64_t bytes =
-      Attack(server->grpc_port(), flood.flood, Sized(absl::Milliseconds(500), absl::Seconds(6)));
+      Attack(server->grpc_port(), flood.flood, Sized(absl::Milliseconds(500), absl::Seconds(3)));
   const std::vector<absl::Duration> took = other.Stop();
   const int64_t growth = server->process().PeakResidentBytes() - before;
   REQUIRE_FALSE(took.empty());
