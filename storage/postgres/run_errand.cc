@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace counter::postgres {
-namespace {
 
 absl::Status ShuttingDown() {
   absl::Status error = MakeError(ErrorReason::kShuttingDown, "the server is shutting down");
@@ -13,12 +13,24 @@ absl::Status ShuttingDown() {
   return error;
 }
 
-}  // namespace
+absl::Status CheckWanted(const CallLimits& limits) {
+  absl::Status error;
+  if (limits.cancellation.cancelled()) {
+    error = MakeError(ErrorReason::kCancelled, "the caller went away");
+  } else if (limits.expired(Clock::System().MonotonicNow())) {
+    error =
+        MakeError(ErrorReason::kDeadlineExceeded, "the deadline passed before the store was asked");
+  }
+  if (!error.ok()) MarkNotApplied(error);
+  return error;
+}
 
 Task<absl::StatusOr<std::vector<Table>>> RunErrand(StoreLoop& on, StoreLoop::ErrandKind kind,
                                                    std::vector<StatementCall> calls,
                                                    CallLimits limits) {
   using Tables = absl::StatusOr<std::vector<Table>>;
+  const absl::Status wanted = CheckWanted(limits);
+  if (!wanted.ok()) co_return wanted;
   if (!on.Enter()) co_return ShuttingDown();
   auto start = [&](Resumer<Tables> resume) {
     on.Post([loop = &on, kind, calls = std::move(calls), limits = std::move(limits),
@@ -33,6 +45,8 @@ Task<absl::StatusOr<std::vector<Table>>> RunReplicaErrand(StoreLoop& on, int rep
                                                           std::vector<StatementCall> calls,
                                                           CallLimits limits) {
   using Tables = absl::StatusOr<std::vector<Table>>;
+  const absl::Status wanted = CheckWanted(limits);
+  if (!wanted.ok()) co_return wanted;
   if (!on.Enter()) co_return ShuttingDown();
   auto start = [&](Resumer<Tables> resume) {
     on.Post(

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/call_limits.h"
 #include "base/task.h"
@@ -16,7 +17,14 @@
 
 namespace counter::postgres {
 
-// tables[i] is of calls[i]. kShuttingDown, as not applied, after the store's Stop().
+// What a call ends with after the store's Stop().
+absl::Status ShuttingDown();
+
+// Why a call that has come may not begin any more: its deadline has passed, or its caller has gone.
+absl::Status CheckWanted(const CallLimits& limits);
+
+// tables[i] is of calls[i]. Nothing is sent if CheckWanted(limits) says so. kShuttingDown, as not
+// applied, after the store's Stop().
 Task<absl::StatusOr<std::vector<Table>>> RunErrand(StoreLoop& on, StoreLoop::ErrandKind kind,
                                                    std::vector<StatementCall> calls,
                                                    CallLimits limits);

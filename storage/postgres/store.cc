@@ -18,25 +18,6 @@ namespace {
 
 using Results = OpenCalls::Results;
 
-absl::Status ShuttingDown() {
-  absl::Status error = MakeError(ErrorReason::kShuttingDown, "the server is shutting down");
-  MarkNotApplied(error);
-  return error;
-}
-
-// Why a call that has come may not begin any more.
-absl::Status CheckWanted(const CallLimits& limits) {
-  absl::Status error;
-  if (limits.cancellation.cancelled()) {
-    error = MakeError(ErrorReason::kCancelled, "the caller went away");
-  } else if (limits.expired(Clock::System().MonotonicNow())) {
-    error =
-        MakeError(ErrorReason::kDeadlineExceeded, "the deadline passed before the store was asked");
-  }
-  if (!error.ok()) MarkNotApplied(error);
-  return error;
-}
-
 // The table that the last statement of a list answered.
 template <class Query>
 Task<absl::StatusOr<Table>> RunList(StoreLoop& on,

@@ -9,7 +9,7 @@ namespace {
 class OnRedis final : public RecentLikesUnderTest {
  public:
   explicit OnRedis(const RecentLikesSettings& settings)
-      : likes_(redis_.connection(), redis_.keys(), redis_.clock(), Options(settings)) {}
+      : likes_(redis_.ageless(), redis_.keys(), redis_.clock(), Options(settings)) {}
 
   RecentLikes& likes() override { return likes_; }
   absl::Time Now() override { return redis_.Now(); }

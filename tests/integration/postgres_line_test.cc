@@ -30,7 +30,9 @@ struct ServerOnLine {
   ServerOnLine(const FullStack& stack, const PostgresProxy::Options& options)
       : proxy(stack.postgres(), options),
         server(stack.StartAnother(
-            {{"DATABASE_URL", UrlOf(proxy.Url(stack.Sql("SELECT current_database()")))}})),
+            {{"DATABASE_URL", UrlOf(proxy.Url(stack.Sql("SELECT current_database()")))},
+             // These lines are slow on purpose: no write is to be refused for that.
+             {"WRITE_WAIT_MAX_MILLISECONDS", "60000"}})),
         client(ConnectTo(*server)) {}
 
   PostgresProxy proxy;
