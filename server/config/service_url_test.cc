@@ -37,6 +37,8 @@ TEST_CASE("a URL may name several hosts, and each of them has to be one") {
   CHECK(RedactUrl("redis://u:hunter2@h1:7000,[::1]:7001,h3/0?token=hunter2") ==
         "redis://u:***@h1:7000,[::1]:7001,h3/0?token=***");
   CHECK(RedactUrl("redis://u:hunter2@h1:7000,h 2/0") == "(hidden)");
+  for (const char* text : {"redis:?hunter2", "redis:#hunter2", "redis:\xf3hunter2"})
+    CHECK(RedactUrl(text) == "(hidden)");
 }
 
 TEST_CASE("a text that is no URL of the service is refused without being repeated") {
@@ -46,6 +48,9 @@ TEST_CASE("a text that is no URL of the service is refused without being repeate
       "://",
       "postgresql:",
       "postgresql:hunter2",
+      "postgresql:?hunter2",
+      "postgresql:#hunter2",
+      "postgresql:\xf3hunter2",
       "postgresql:///likes",
       "mysql://hunter2@h/likes",
       "postgresqlx://u:hunter2@h/likes",

@@ -63,6 +63,8 @@ void CheckQuery(FuzzedDataProvider& data) {
   const std::string url =
       absl::StrCat("postgresql://host/name?", before, "&", name, "=", value, kSecret, rest);
   Require(!Shows(RedactUrl(url)) || rest.find_first_of("&#") != std::string::npos);
+  // In a list a comma or a blank may end the URL, and what follows is another one.
+  if (absl::StrCat(before, value).find_first_of(", ") != std::string::npos) return;
   Require(!Shows(RedactUrls(absl::StrCat("postgresql://a/b,", url))) ||
           rest.find_first_of("&#, ") != std::string::npos);
 }
