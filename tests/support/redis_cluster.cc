@@ -173,12 +173,19 @@ absl::Status RedisCluster::EndMove(int slot, int from, int to) const {
     if (reply != "OK")
       return absl::InternalError(absl::StrCat("slot ", slot, " could not be given: ", reply));
   }
-  // Two moves at once could give themselves one epoch, and a slot in the end two owners or none.
+  // Two moves at once could give themselves one epoch, and a slot in the end two owners or none;
+  // and a node that has not heard of this one, a replica too, would name the old owner for the
+  // next.
   const bool all_know = Eventually(absl::Seconds(10) * Slowness(), [&] {
     std::set<std::string> epochs;
-    for (const auto& one : nodes_) epochs.insert(EpochOf(*one));
+    std::set<std::string> maps;
+    for (const auto& one : nodes_) {
+      epochs.insert(EpochOf(*one));
+      maps.insert(MapOf(*one));
+    }
     epochs.erase("");
-    return epochs.size() == 1;
+    maps.erase(kNoAnswer);
+    return epochs.size() == 1 && maps.size() == 1;
   });
   if (all_know) return absl::OkStatus();
   return absl::DeadlineExceededError(
