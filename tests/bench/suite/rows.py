@@ -223,20 +223,20 @@ class Bench:
         if what == "items":
             flags = ("--items", "walk:10000", "--users", "item", "--calls", "WriteLikes", "--batch", str(batch),
                      "--calls_max", "10")
-            self._counterbench(server, flags + ("--in_flight", "4"))
+            self._counterbench(server, flags + ("--in_flight", "1"))
             self._counterbench(server, ("--items", "walk:10000", "--calls", "BatchGetCounts", "--batch", str(batch),
                                         "--calls_max", "10", "--in_flight", "1"))
         elif what == "own":
             calls = OWN * OWNERS // batch
             self._counterbench(server, ("--items", f"walk:{OWN * OWNERS}", "--users", "owner", "--own", str(OWN),
                                         "--calls", "WriteLikes", "--batch", str(batch), "--calls_max", str(calls),
-                                        "--in_flight", "4"))
+                                        "--in_flight", "1"))
         elif what == "zipf" and what not in self.filled:
             # 55 of 100 items have a like; Zipf scatters the hot ones over both.
             items = int(ITEMS * 0.55 * self.scale)
             self._counterbench(server, ("--items", f"walk:{items}", "--users", "item", "--calls", "WriteLikes",
                                         "--batch", str(batch), "--calls_max", str(max(1, items // batch)),
-                                        "--in_flight", "4"))
+                                        "--in_flight", "1"))
             self.filled.add(what)
 
     def measure(self, row, results):
