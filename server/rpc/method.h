@@ -16,6 +16,8 @@
 #include "server/rpc/served_call.h"
 #include "server/rpc/stream.h"
 
+#include <google/protobuf/arena.h>
+
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/async_unary_call.h>
 
@@ -95,8 +97,10 @@ class UnaryCall final : public ServedCall {
   }
 
   Method& method_;
-  Request request_;
-  Response response_;
+  // Lists have a message an element, which all go at once.
+  google::protobuf::Arena arena_;
+  Request& request_ = *google::protobuf::Arena::CreateMessage<Request>(&arena_);
+  Response& response_ = *google::protobuf::Arena::CreateMessage<Response>(&arena_);
   Responder responder_{&context_};
 };
 
