@@ -12,11 +12,15 @@
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "server/rpc/call_gate.h"
+#include "server/rpc/tag.h"
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/completion_queue.h>
 
 namespace counter::rpc::internal {
@@ -25,6 +29,16 @@ namespace counter::rpc::internal {
 struct CallTerms {
   absl::Duration default_deadline;
   CallGate* gate = nullptr;  // Null admits everything.
+};
+
+// A call whose handler has ended: what is left is to send the end of it.
+class EndedCall {
+ public:
+  // Queue thread; the object may be gone when it returns.
+  virtual void FinishNow() = 0;
+
+ protected:
+  ~EndedCall() = default;
 };
 
 class Queue {
@@ -51,6 +65,11 @@ class Queue {
   // any more have done is seen by the asking thread.
   int live_calls() const { return live_calls_.load(std::memory_order_acquire); }
 
+  // Ends the call on the queue's thread, together with what else has ended by then: gRPC would hand
+  // the writes of two threads from one to the other. Any thread; the object may be gone when this
+  // returns.
+  void FinishSoon(EndedCall& call);
+
   // Waits until no call object is left, so that nobody can start an operation here any more.
   // Requires that the gRPC server is shutting down and that this is not the queue's thread.
   void WaitUntilEmpty();
@@ -58,10 +77,27 @@ class Queue {
   void Stop();
 
  private:
+  // What comes back when calls are to be finished.
+  class FinishTag final : public Tag {
+   public:
+    explicit FinishTag(Queue& queue) : queue_(queue) {}
+    void Proceed(bool ok) override;
+
+   private:
+    Queue& queue_;
+  };
+
   void Serve();
+  void FinishAll();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> completions_;
   const CallTerms terms_;
+  FinishTag finish_tag_{*this};
+  // Wakes the thread from outside. Set again only when its tag has come back.
+  grpc::Alarm alarm_;
+  Mutex mutex_;
+  std::vector<EndedCall*> ended_ ABSL_GUARDED_BY(mutex_);
+  std::vector<EndedCall*> finishing_;  // Of the thread; kept for its memory.
   int call_objects_ = 0;
   std::atomic<int> live_calls_ = 0;
   // A posted call that is taken posts the next one before it goes on, so the number of objects

@@ -45,13 +45,14 @@ Detached ServedCall::RunHandler(ServedCall& call) {
     Task<grpc::Status> handler = call.Handle();
     status = co_await std::move(handler);
   }
-  call.End(status);
+  call.End(std::move(status));
 }
 
-void ServedCall::End(const grpc::Status& status) {
+void ServedCall::End(grpc::Status status) {
   ForgetWakeup();
   if (CallGate* gate = queue_.terms().gate; gate != nullptr) gate->Ended(*this, status);
-  Finish(status, finished_.Arm());
+  status_ = std::move(status);
+  queue_.FinishSoon(*this);
 }
 
 void ServedCall::OnDone(bool /*ok*/) {

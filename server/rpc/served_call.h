@@ -26,7 +26,7 @@ namespace counter::rpc::internal {
 
 class Method;
 
-class ServedCall : public Call {
+class ServedCall : public Call, private EndedCall {
  public:
   // Offers this object to gRPC for the next call. Queue thread, or before the queue runs.
   void Post();
@@ -56,18 +56,20 @@ class ServedCall : public Call {
     ServedCall& call_;
   };
 
+  void FinishNow() override { Finish(status_, finished_.Arm()); }
   static Detached RunHandler(ServedCall& call);
 
   void OnAccepted(bool ok);
   void OnDone(bool ok);
   void OnFinished(bool ok);
   // Tells the gate and sends the status. The object may be gone when it returns.
-  void End(const grpc::Status& status);
+  void End(grpc::Status status);
   void ReturnTag();
 
   Method& method_;
   Queue& queue_;
   int tags_out_ = 2;
+  grpc::Status status_;
   Step<&ServedCall::OnAccepted> accepted_{*this};
   Step<&ServedCall::OnDone> done_{*this};
   Step<&ServedCall::OnFinished> finished_{*this};
