@@ -16,14 +16,14 @@ uint32_t Checksum(absl::string_view bytes) { return static_cast<uint32_t>(CheckS
 
 }  // namespace
 
-std::string EncodeConsistencyToken(const ConsistencyToken& token) {
+std::string EncodeConsistencyToken(const Item& item, int64_t version, absl::string_view timeline) {
   std::string bytes;
-  bytes.reserve(kFixedBytes + token.timeline.size());
+  bytes.reserve(kFixedBytes + timeline.size());
   bytes.push_back(kFormat);
-  AppendNumber(bytes, static_cast<uint16_t>(token.item.type.value), 2);
-  AppendNumber(bytes, static_cast<uint64_t>(token.item.id), 8);
-  AppendNumber(bytes, static_cast<uint64_t>(token.version), 8);
-  bytes += token.timeline;
+  AppendNumber(bytes, static_cast<uint16_t>(item.type.value), 2);
+  AppendNumber(bytes, static_cast<uint64_t>(item.id), 8);
+  AppendNumber(bytes, static_cast<uint64_t>(version), 8);
+  bytes.append(timeline.data(), timeline.size());
   AppendNumber(bytes, Checksum(bytes), 4);
   return absl::WebSafeBase64Escape(bytes);
 }

@@ -28,7 +28,10 @@ struct ConsistencyToken {
 inline constexpr size_t kConsistencyTokenBytesMax = 160;
 
 // Requires a timeline of 1 to 64 characters.
-std::string EncodeConsistencyToken(const ConsistencyToken& token);
+std::string EncodeConsistencyToken(const Item& item, int64_t version, absl::string_view timeline);
+inline std::string EncodeConsistencyToken(const ConsistencyToken& token) {
+  return EncodeConsistencyToken(token.item, token.version, token.timeline);
+}
 
 // Nothing if `text` is not something that EncodeConsistencyToken made.
 std::optional<ConsistencyToken> DecodeConsistencyToken(absl::string_view text);

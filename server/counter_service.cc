@@ -72,6 +72,10 @@ Task<> Both(Task<bool> one, Task<bool> other) {
   (void)co_await arrived;
 }
 
+WriteAnswer AnswerOf(const Item& item, const Applied& applied, absl::string_view timeline) {
+  return {applied.changed, applied.count, EncodeConsistencyToken(item, applied.version, timeline)};
+}
+
 // A like that changed nothing, or was certainly not applied, is free.
 bool IsFree(const absl::StatusOr<Applied>& result) {
   return result.ok() ? !result->changed : IsNotApplied(result.status());
@@ -81,14 +85,6 @@ bool IsFree(const absl::StatusOr<Applied>& result) {
 
 CounterService::CounterService(ItemTypes item_types, Parts parts)
     : item_types_(std::move(item_types)), parts_(parts) {}
-
-std::string CounterService::TokenOf(const Item& item, int64_t version) const {
-  return EncodeConsistencyToken({item, version, parts_.store.Timeline()});
-}
-
-WriteAnswer CounterService::Answer(const Item& item, const Applied& applied) const {
-  return {applied.changed, applied.count, TokenOf(item, applied.version)};
-}
 
 // ---- Writes ------------------------------------------------------------------------------------
 
@@ -111,7 +107,7 @@ Task<absl::StatusOr<WriteAnswer>> CounterService::WriteOne(Action action, int64_
   Task<WriteResults> write = Write({mutation}, std::move(limits));
   const WriteResults results = co_await std::move(write);
   if (!results[0].ok()) co_return results[0].status();
-  co_return Answer(mutation.item, *results[0]);
+  co_return AnswerOf(mutation.item, *results[0], parts_.store.Timeline());
 }
 
 Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::WriteLikes(
@@ -134,17 +130,18 @@ Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::W
   std::vector<absl::StatusOr<WriteAnswer>> answers(mutations.size(), WriteAnswer{});
   std::vector<Mutation> accepted;
   std::vector<size_t> places;
+  accepted.reserve(mutations.size());
+  places.reserve(mutations.size());
   for (size_t i = 0; i < mutations.size(); ++i) {
     if (!refused.empty() && !refused[i].ok()) {
       answers[i] = std::move(refused[i]);
       continue;
     }
-    const std::string field = absl::StrCat("mutations[", i, "]");
     const MutationRef& mutation = mutations[i];
     RequestCheck check(item_types_);
-    const UserId user = check.User(absl::StrCat(field, ".user_id"), mutation.user_id);
-    const Item item = check.ItemAt(absl::StrCat(field, ".item"), mutation.item);
-    const Action action = check.ActionAt(absl::StrCat(field, ".action"), mutation.action);
+    const UserId user = check.User({"mutations", i, ".user_id"}, mutation.user_id);
+    const Item item = check.ItemAt({"mutations", i, ".item"}, mutation.item);
+    const Action action = check.ActionAt({"mutations", i, ".action"}, mutation.action);
     if (!check.ok()) {
       answers[i] = check.error();
       continue;
@@ -157,9 +154,10 @@ Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::W
                                  ? Write(accepted, std::move(limits))
                                  : WriteUncharged(accepted, std::move(limits));
   const WriteResults results = co_await std::move(write);
+  const std::string timeline = parts_.store.Timeline();
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].ok()) {
-      answers[places[i]] = Answer(accepted[i].item, *results[i]);
+      answers[places[i]] = AnswerOf(accepted[i].item, *results[i], timeline);
     } else {
       answers[places[i]] = results[i].status();
     }
@@ -323,11 +321,12 @@ Task<absl::StatusOr<std::vector<CountAnswer>>> CounterService::ReadCounts(
 
   std::vector<ItemRead> missing;
   std::vector<size_t> places;
+  std::string timeline = parts_.store.Timeline();
   for (size_t i = 0; i < reads.size(); ++i) {
     const CountEntry& entry = lookups[i].entry;
     if (lookups[i].kind == CountLookup::Kind::kHit && entry.version >= reads[i].min_version) {
       answers[i] = {entry.count, AnswerSource::kCache, entry.read_at,
-                    TokenOf(entry.item, entry.version), entry.version};
+                    EncodeConsistencyToken(entry.item, entry.version, timeline), entry.version};
     } else {
       missing.push_back(reads[i]);
       places.push_back(i);
@@ -345,12 +344,14 @@ Task<absl::StatusOr<std::vector<CountAnswer>>> CounterService::ReadCounts(
   const absl::StatusOr<CountsRead> counts = co_await std::move(store_read);
   if (!counts.ok()) co_return counts.status();
 
+  timeline = parts_.store.Timeline();
   std::vector<CountPut> puts;
   for (size_t i = 0; i < missing.size(); ++i) {
     const ItemCount& count = counts->counts[i];
     const size_t place = places[i];
     answers[place] = {count.count, SourceOf(count.source), counts->as_of,
-                      TokenOf(missing[i].item, count.version), count.version};
+                      EncodeConsistencyToken(missing[i].item, count.version, timeline),
+                      count.version};
     CountPut put;
     put.entry = {missing[i].item, count.count, count.version, counts->as_of};
     put.token = lookups[place].token;

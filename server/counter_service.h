@@ -186,8 +186,6 @@ class CounterService {
   // Which of distinct items the user likes.
   Task<absl::StatusOr<LikedAnswer>> ReadLiked(UserId user, std::vector<ItemRead> reads,
                                               Consistency consistency, CallLimits limits);
-  WriteAnswer Answer(const Item& item, const Applied& applied) const;
-  std::string TokenOf(const Item& item, int64_t version) const;
 
   const ItemTypes item_types_;
   const Parts parts_;

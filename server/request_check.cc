@@ -24,8 +24,8 @@ std::string IdExpected(int64_t id) {
 }
 
 // "items[3]", or "item" where there is but one.
-std::string FieldAt(absl::string_view field, size_t i, bool single) {
-  return single ? std::string(field) : absl::StrCat(field, "s[", i, "]");
+FieldName FieldAt(const char* field, const char* list, size_t i, bool single) {
+  return single ? FieldName(field) : FieldName(list, i);
 }
 
 }  // namespace
@@ -37,45 +37,54 @@ std::string QuotedText(absl::string_view text) {
                       "\"", cut ? absl::StrCat(" (", text.size(), " bytes)") : "");
 }
 
-void RequestCheck::Add(absl::string_view field, std::string description) {
-  violations_.push_back({std::string(field), std::move(description)});
+std::string FieldName::Text(absl::string_view member) const {
+  const std::string element = index_ ? absl::StrCat("[", *index_, "]") : std::string();
+  return absl::StrCat(list_, element, member_, member);
 }
 
-UserId RequestCheck::User(absl::string_view field, int64_t id) {
+void RequestCheck::Add(const FieldName& field, std::string description, absl::string_view member) {
+  violations_.push_back({field.Text(member), std::move(description)});
+}
+
+UserId RequestCheck::User(const FieldName& field, int64_t id) {
   if (id < 1) Add(field, IdExpected(id));
   return UserId{id};
 }
 
-ItemType RequestCheck::TypeAt(absl::string_view field, absl::string_view name) {
+ItemType RequestCheck::TypeAt(const FieldName& field, absl::string_view name,
+                              absl::string_view member) {
   const std::optional<ItemType> type = item_types_.Find(name);
   if (!type.has_value()) {
     const bool well_formed = IsItemTypeName(name);
-    Add(field, absl::StrCat(well_formed ? "must be a configured type, "
-                                        : "must be [a-z][a-z0-9_]{0,31} and a configured type, ",
-                            item_types_.expected(), "; got ", QuotedText(name)));
+    Add(field,
+        absl::StrCat(well_formed ? "must be a configured type, "
+                                 : "must be [a-z][a-z0-9_]{0,31} and a configured type, ",
+                     item_types_.expected(), "; got ", QuotedText(name)),
+        member);
   }
   return type.value_or(ItemType{});
 }
 
-Item RequestCheck::ItemAt(absl::string_view field, const ItemRef& item) {
-  const ItemType type = TypeAt(absl::StrCat(field, ".item_type"), item.type);
-  if (item.id < 1) Add(absl::StrCat(field, ".item_id"), IdExpected(item.id));
+Item RequestCheck::ItemAt(const FieldName& field, const ItemRef& item) {
+  const ItemType type = TypeAt(field, item.type, ".item_type");
+  if (item.id < 1) Add(field, IdExpected(item.id), ".item_id");
   return Item{type, item.id};
 }
 
-std::vector<ItemType> RequestCheck::TypesAt(absl::string_view field,
+std::vector<ItemType> RequestCheck::TypesAt(const FieldName& field,
                                             const std::vector<std::string>& names) {
   std::vector<ItemType> types;
   if (!Size(field, names.size())) return types;
+  const std::string list = field.Text();
   for (size_t i = 0; i < names.size(); ++i) {
-    types.push_back(TypeAt(absl::StrCat(field, "[", i, "]"), names[i]));
+    types.push_back(TypeAt(FieldName(list, i), names[i]));
   }
   std::sort(types.begin(), types.end());
   types.erase(std::unique(types.begin(), types.end()), types.end());
   return types;
 }
 
-int RequestCheck::PageSizeAt(absl::string_view field, int page_size) {
+int RequestCheck::PageSizeAt(const FieldName& field, int page_size) {
   if (page_size >= 1 && page_size <= kPageSizeMax) return page_size;
   if (page_size != 0) {
     Add(field, absl::StrCat("must be 1 to ", kPageSizeMax, ", or 0 for ", kPageSizeDefault,
@@ -84,7 +93,7 @@ int RequestCheck::PageSizeAt(absl::string_view field, int page_size) {
   return kPageSizeDefault;
 }
 
-Action RequestCheck::ActionAt(absl::string_view field, int action) {
+Action RequestCheck::ActionAt(const FieldName& field, int action) {
   if (action == 1) return Action::kLike;
   if (action != 2) {
     Add(field, absl::StrCat("must be ACTION_LIKE (1) or ACTION_UNLIKE (2), got ", action));
@@ -92,7 +101,7 @@ Action RequestCheck::ActionAt(absl::string_view field, int action) {
   return Action::kUnlike;
 }
 
-Consistency RequestCheck::ConsistencyAt(absl::string_view field, int consistency) {
+Consistency RequestCheck::ConsistencyAt(const FieldName& field, int consistency) {
   if (consistency == 2) return Consistency::kStrong;
   if (consistency < 0 || consistency > 2) {
     Add(field, absl::StrCat("must be CONSISTENCY_CACHED (1) or CONSISTENCY_STRONG (2), got ",
@@ -101,7 +110,7 @@ Consistency RequestCheck::ConsistencyAt(absl::string_view field, int consistency
   return Consistency::kCached;
 }
 
-std::optional<ConsistencyToken> RequestCheck::TokenAt(absl::string_view field,
+std::optional<ConsistencyToken> RequestCheck::TokenAt(const FieldName& field,
                                                       const std::string& token) {
   std::optional<ConsistencyToken> decoded = DecodeConsistencyToken(token);
   if (!decoded.has_value()) {
@@ -111,7 +120,7 @@ std::optional<ConsistencyToken> RequestCheck::TokenAt(absl::string_view field,
   return decoded;
 }
 
-bool RequestCheck::Size(absl::string_view field, size_t size) {
+bool RequestCheck::Size(const FieldName& field, size_t size) {
   if (size <= kBatchItemsMax) return true;
   Add(field, absl::StrCat("must have at most ", kBatchItemsMax, " elements, got ", size));
   return false;
@@ -128,14 +137,14 @@ CheckedRead CheckRead(RequestCheck& check, const CountsRequest& request,
   absl::flat_hash_map<Item, size_t> positions;
   read.index.reserve(request.items.size());
   for (size_t i = 0; i < request.items.size(); ++i) {
-    const Item item = check.ItemAt(FieldAt("item", i, request.single), request.items[i]);
+    const Item item = check.ItemAt(FieldAt("item", "items", i, request.single), request.items[i]);
     const auto [position, is_new] = positions.try_emplace(item, read.distinct.size());
     if (is_new) read.distinct.push_back({item, 0});
     read.index.push_back(position->second);
   }
 
   for (size_t i = 0; i < request.consistency_tokens.size(); ++i) {
-    const std::string field = FieldAt("consistency_token", i, request.single);
+    const FieldName field = FieldAt("consistency_token", "consistency_tokens", i, request.single);
     const std::optional<ConsistencyToken> token =
         check.TokenAt(field, request.consistency_tokens[i]);
     if (!token.has_value()) continue;

@@ -84,32 +84,51 @@ struct LikersListRequest {
   std::string page_token;
 };
 
+// Where a value stands in a request, as "mutations[3].item.item_id": parts that become a text only
+// for an error. Borrows them.
+class FieldName {
+ public:
+  FieldName(const char* name) : list_(name) {}         // NOLINT(google-explicit-constructor)
+  FieldName(const std::string& name) : list_(name) {}  // NOLINT(google-explicit-constructor)
+  // Of element `index` of `list`, or a member of it: ".user_id".
+  FieldName(absl::string_view list, size_t index, absl::string_view member = "")
+      : list_(list), index_(index), member_(member) {}
+
+  // With the name of a member behind it, if that is not empty.
+  std::string Text(absl::string_view member = "") const;
+
+ private:
+  absl::string_view list_;
+  std::optional<size_t> index_;
+  absl::string_view member_;
+};
+
 class RequestCheck {
  public:
   explicit RequestCheck(const ItemTypes& item_types) : item_types_(item_types) {}
 
-  UserId User(absl::string_view field, int64_t id);
-  Item ItemAt(absl::string_view field, const ItemRef& item);
-  Action ActionAt(absl::string_view field, int action);
-  Consistency ConsistencyAt(absl::string_view field, int consistency);
-  std::optional<ConsistencyToken> TokenAt(absl::string_view field, const std::string& token);
+  UserId User(const FieldName& field, int64_t id);
+  Item ItemAt(const FieldName& field, const ItemRef& item);
+  Action ActionAt(const FieldName& field, int action);
+  Consistency ConsistencyAt(const FieldName& field, int consistency);
+  std::optional<ConsistencyToken> TokenAt(const FieldName& field, const std::string& token);
 
   // Sorted, each once.
-  std::vector<ItemType> TypesAt(absl::string_view field, const std::vector<std::string>& names);
+  std::vector<ItemType> TypesAt(const FieldName& field, const std::vector<std::string>& names);
   // kPageSizeDefault for 0.
-  int PageSizeAt(absl::string_view field, int page_size);
+  int PageSizeAt(const FieldName& field, int page_size);
 
   // False, with a violation, if a list is longer than kBatchItemsMax: do not look into it then.
-  bool Size(absl::string_view field, size_t size);
+  bool Size(const FieldName& field, size_t size);
 
-  void Add(absl::string_view field, std::string description);
+  void Add(const FieldName& field, std::string description, absl::string_view member = "");
 
   bool ok() const { return violations_.empty(); }
   // Requires !ok().
   absl::Status error() const { return MakeInvalidRequest(violations_); }
 
  private:
-  ItemType TypeAt(absl::string_view field, absl::string_view name);
+  ItemType TypeAt(const FieldName& field, absl::string_view name, absl::string_view member = "");
 
   const ItemTypes& item_types_;
   std::vector<FieldViolation> violations_;

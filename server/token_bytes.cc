@@ -1,11 +1,15 @@
 #include "server/token_bytes.h"
 
+#include <array>
+
 #include "storage/like.h"
 
 namespace counter {
 
 void AppendNumber(std::string& out, uint64_t number, size_t bytes) {
-  for (size_t i = 0; i < bytes; ++i) out.push_back(static_cast<char>(number >> (8 * i)));
+  std::array<char, 8> text;
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(number >> (8 * i));
+  out.append(text.data(), bytes);
 }
 
 uint64_t ReadNumber(absl::string_view in, size_t bytes) {
@@ -17,8 +21,9 @@ uint64_t ReadNumber(absl::string_view in, size_t bytes) {
 }
 
 uint64_t CheckSum(uint64_t sum, absl::string_view bytes) {
-  for (const char byte : bytes) sum = Mix64(sum ^ static_cast<unsigned char>(byte));
-  return sum;
+  const size_t size = bytes.size();
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) sum = Mix64(sum ^ ReadNumber(bytes, 8));
+  return Mix64(sum ^ ReadNumber(bytes, bytes.size()) ^ (uint64_t{size} << 56));
 }
 
 }  // namespace counter
