@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +34,34 @@ void AddReads(const std::vector<std::string>& keys, const std::vector<KeyGroup>&
   }
 }
 
+// A fill goes where its own lease stands.
+bool IsFill(const std::vector<CountPut>& puts) {
+  return std::any_of(puts.begin(), puts.end(), [](const CountPut& put) { return put.token != 0; });
+}
+
+// Of the puts of one item the one that all of them come to. Requires puts without tokens, that may
+// live as long as any.
+void KeepNewest(std::vector<CountPut>& puts) {
+  const auto age = [](const CountPut& put) {
+    return std::tuple(put.entry.version, put.entry.read_at);
+  };
+  std::sort(puts.begin(), puts.end(), [&](const CountPut& a, const CountPut& b) {
+    return a.entry.item == b.entry.item ? age(a) > age(b) : a.entry.item < b.entry.item;
+  });
+  const auto same_item = [](const CountPut& a, const CountPut& b) {
+    return a.entry.item == b.entry.item;
+  };
+  puts.erase(std::unique(puts.begin(), puts.end(), same_item), puts.end());
+}
+
+// Whether `put` leaves what stands under its key as it is: the script would answer 0.
+bool ChangesNothing(const CountPut& put, const Reply& there) {
+  if (there.is_nil()) return true;
+  if (!there.is_text()) return false;
+  const std::optional<CountCell> cell = ParseCell(there.text);
+  return cell && StepPut(*cell, put).effect == CountPutStep::Effect::kNothing;
+}
+
 }  // namespace
 
 RedisCountCache::RedisCountCache(Channel& channel, const Keys& keys, const Clock& clock,
@@ -42,12 +71,31 @@ RedisCountCache::RedisCountCache(Channel& channel, const Keys& keys, const Clock
       clock_(clock),
       options_(options),
       seed_(SeedOrRandom(options.seed)),
+      gets_([this](std::vector<Item> items, MonotonicTime deadline) {
+        return GetNow(std::move(items), deadline);
+      }),
+      fills_([this](std::vector<CountPut> puts, MonotonicTime deadline) {
+        return PutNow(std::move(puts), deadline);
+      }),
+      write_throughs_([this](std::vector<CountPut> puts, MonotonicTime deadline) {
+        return PutNow(std::move(puts), deadline);
+      }),
       recent_puts_(options.recent_puts_span, static_cast<size_t>(options.recent_puts_max)) {}
 
 Task<std::vector<CountLookup>> RedisCountCache::Get(std::vector<Item> items) {
-  std::vector<CountLookup> lookups(items.size());
-  if (items.empty()) co_return lookups;
+  if (items.empty()) co_return std::vector<CountLookup>();
   const MonotonicTime deadline = clock_.MonotonicNow() + options_.budget;
+  Task<std::vector<CountLookup>> get =
+      joins() ? gets_.Call(std::move(items), deadline) : GetNow(std::move(items), deadline);
+  std::vector<CountLookup> lookups = co_await std::move(get);
+  Count(lookups);
+  co_return lookups;
+}
+
+// An item may come more than once: then one of them at most has the lease.
+Task<std::vector<CountLookup>> RedisCountCache::GetNow(std::vector<Item> items,
+                                                       MonotonicTime deadline) {
+  std::vector<CountLookup> lookups(items.size());
   std::vector<std::string> keys;
   keys.reserve(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
@@ -79,7 +127,6 @@ Task<std::vector<CountLookup>> RedisCountCache::Get(std::vector<Item> items) {
     Task<> lease = Lease(std::move(keys), std::move(missing), lookups, deadline);
     co_await std::move(lease);
   }
-  Count(lookups);
   co_return lookups;
 }
 
@@ -187,26 +234,100 @@ void RedisCountCache::Delete(const std::vector<std::string>& keys) {
 
 Task<bool> RedisCountCache::Put(std::vector<CountPut> puts) {
   if (puts.empty()) co_return true;
-  const MonotonicTime start = clock_.MonotonicNow();
-  const absl::Time now = clock_.WallNow();
-  Note(puts, start);
+  const MonotonicTime now = clock_.MonotonicNow();
+  const MonotonicTime deadline = now + options_.budget;
+  Note(puts, now);
+  const auto count = static_cast<int64_t>(puts.size());
+  CallBatcher<CountPut, char>& batcher = IsFill(puts) ? fills_ : write_throughs_;
+  Task<std::vector<char>> put =
+      joins() ? batcher.Call(std::move(puts), deadline) : PutNow(std::move(puts), deadline);
+  const std::vector<char> acknowledged = co_await std::move(put);
+  const bool all = std::find(acknowledged.begin(), acknowledged.end(), 0) == acknowledged.end();
+  std::atomic<int64_t>& counter = all ? puts_ : puts_lost_;
+  counter.fetch_add(count, std::memory_order_relaxed);
+  co_return all;
+}
+
+Task<std::vector<char>> RedisCountCache::PutNow(std::vector<CountPut> puts,
+                                                MonotonicTime deadline) {
+  std::vector<char> acknowledged(puts.size(), 1);
+  const bool is_fill = IsFill(puts);
+  if (!is_fill) KeepNewest(puts);
+  const size_t told = puts.size();
   std::vector<std::string> keys;
   keys.reserve(puts.size());
   for (const CountPut& put : puts) keys.push_back(keys_.Count(put.entry.item));
+  bool answered = true;
+  if (!is_fill && look_first_.worth()) {
+    Task<bool> look = DropIdle(puts, keys, deadline);
+    answered = co_await std::move(look);
+  }
+  if (answered && !puts.empty()) {
+    Task<std::optional<size_t>> put = PutByScript(puts, std::move(keys), deadline);
+    const std::optional<size_t> changed = co_await std::move(put);
+    answered = changed.has_value();
+    if (answered && !is_fill) look_first_.Saw(*changed, told);
+  }
+  if (!answered) acknowledged.assign(acknowledged.size(), 0);
+  co_return acknowledged;
+}
+
+// Takes out of both what would change nothing, which is as good as acknowledged. False if Redis
+// could not be asked.
+Task<bool> RedisCountCache::DropIdle(std::vector<CountPut>& puts, std::vector<std::string>& keys,
+                                     MonotonicTime deadline) {
+  const std::vector<KeyGroup> groups = GroupKeys(keys, channel_.by_slot(), kKeysPerRead);
+  Commands reads;
+  AddReads(keys, groups, reads);
+  Task<Answer> ask = Ask(channel_, std::move(reads), deadline);
+  const Answer answer = co_await std::move(ask);
+  if (!answer) co_return false;
+
+  std::vector<bool> is_idle(puts.size(), false);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const std::vector<size_t>& members = groups[g].members;
+    const Reply& values = (*answer)[g];
+    if (!values.is_array() || values.elements.size() != members.size()) continue;
+    for (size_t m = 0; m < members.size(); ++m) {
+      is_idle[members[m]] = ChangesNothing(puts[members[m]], values.elements[m]);
+    }
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < puts.size(); ++i) {
+    if (is_idle[i]) continue;
+    puts[kept] = puts[i];
+    std::swap(keys[kept], keys[i]);
+    ++kept;
+  }
+  // What is kept, the script tells.
+  if (kept == 0) look_first_.Saw(0, puts.size());
+  puts.resize(kept);
+  keys.resize(kept);
+  co_return true;
+}
+
+// How many it changed; absent if not all of them were acknowledged.
+Task<std::optional<size_t>> RedisCountCache::PutByScript(const std::vector<CountPut>& puts,
+                                                         std::vector<std::string> keys,
+                                                         MonotonicTime deadline) {
+  const absl::Time now = clock_.WallNow();
   std::vector<ScriptCall> calls;
   for (const KeyGroup& group : GroupKeys(keys, channel_.by_slot(), kKeysPerPut)) {
     ScriptCall& call = calls.emplace_back();
     call.slot = group.slot;
     for (const size_t i : group.members) AddPut(puts[i], std::move(keys[i]), now, call);
   }
-  Task<Answer> ask =
-      AskScript(channel_, PutCountsScript(), std::move(calls), start + options_.budget);
+  Task<Answer> ask = AskScript(channel_, PutCountsScript(), std::move(calls), deadline);
   const Answer answer = co_await std::move(ask);
-  const auto is_done = [](const Reply& reply) { return reply.is_array(); };
-  const bool acknowledged = answer && std::all_of(answer->begin(), answer->end(), is_done);
-  std::atomic<int64_t>& counter = acknowledged ? puts_ : puts_lost_;
-  counter.fetch_add(static_cast<int64_t>(puts.size()), std::memory_order_relaxed);
-  co_return acknowledged;
+  if (!answer) co_return std::nullopt;
+  size_t changed = 0;
+  for (const Reply& effects : *answer) {
+    if (!effects.is_array()) co_return std::nullopt;
+    changed +=
+        static_cast<size_t>(std::count_if(effects.elements.begin(), effects.elements.end(),
+                                          [](const Reply& effect) { return effect.integer != 0; }));
+  }
+  co_return changed;
 }
 
 void RedisCountCache::AddPut(const CountPut& put, std::string key, absl::Time now,

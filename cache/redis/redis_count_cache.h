@@ -2,9 +2,13 @@
 //
 // Use it where several servers stand over one store. The rules of count_cache.h are kept by one
 // native command and one script: Get is MGET, then for what is missing SET !token@0 NX EX 3 GET;
-// Put is the script PutCounts (scripts.h), which is count_protocol.h again. The keys and the values
-// are those of keys.h and count_value.h. Of a cluster the keys of one slot share a command, and
+// Put is the script PutCounts (scripts.h), which is count_protocol.h again, for those items where
+// MGET does not show that it would change nothing. The keys and the values are those of keys.h and
+// count_value.h. Of a cluster the keys of one slot share a command, and
 // what goes to one node leaves together.
+//
+// Calls that come while others are under way go together (call_batcher.h), but for a cluster's: a
+// node that hangs is to hold up nobody who asks another.
 //
 // A value whose read_at is older than the longest time to live is not believed, whatever Redis says
 // of its expiry: a command that was long on its way cannot stretch the bound.
@@ -15,7 +19,9 @@
 #define COUNTER_CACHE_REDIS_REDIS_COUNT_CACHE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +32,10 @@
 #include "base/task.h"
 #include "cache/count_cache.h"
 #include "cache/count_peek.h"
+#include "cache/redis/call_batcher.h"
 #include "cache/redis/channel.h"
 #include "cache/redis/keys.h"
+#include "cache/redis/look_first.h"
 #include "cache/redis/recent_puts.h"
 #include "cache/redis/scripts.h"
 #include "cache/redis/slot.h"
@@ -69,13 +77,22 @@ class RedisCountCache final : public CountCache, public CountPeek {
   RedisCountCacheStats Stats() const;
 
  private:
+  // Whether calls are joined: see above. Who cannot be asked is not waited for.
+  bool joins() const { return channel_.usable() && !channel_.by_slot(); }
+
   enum class Standing : uint8_t { kAnswered, kMissing, kDamaged };
 
+  Task<std::vector<CountLookup>> GetNow(std::vector<Item> items, MonotonicTime deadline);
+  Task<std::vector<char>> PutNow(std::vector<CountPut> puts, MonotonicTime deadline);
   Standing ReadValue(const Reply& reply, int slot, absl::Time now, CountLookup& lookup) const;
   void Delete(const std::vector<std::string>& keys);
   void DeleteDamaged(const std::vector<std::string>& keys);
   Task<> Lease(std::vector<std::string> keys, std::vector<size_t> missing,
                std::vector<CountLookup>& lookups, MonotonicTime deadline);
+  Task<bool> DropIdle(std::vector<CountPut>& puts, std::vector<std::string>& keys,
+                      MonotonicTime deadline);
+  Task<std::optional<size_t>> PutByScript(const std::vector<CountPut>& puts,
+                                          std::vector<std::string> keys, MonotonicTime deadline);
   void AddPut(const CountPut& put, std::string key, absl::Time now, ScriptCall& call);
   void Note(const std::vector<CountPut>& puts, MonotonicTime now);
   void Count(const std::vector<CountLookup>& lookups);
@@ -87,6 +104,11 @@ class RedisCountCache final : public CountCache, public CountPeek {
   const RedisCountCacheOptions options_;
   const uint64_t seed_;
   std::atomic<uint64_t> randoms_ = 0;
+  LookFirst look_first_;
+  CallBatcher<Item, CountLookup> gets_;
+  // Of fills, and of all other puts: these look first. Whether each was acknowledged.
+  CallBatcher<CountPut, char> fills_;
+  CallBatcher<CountPut, char> write_throughs_;
 
   std::atomic<int64_t> hits_ = 0;
   std::atomic<int64_t> leases_ = 0;

@@ -17,12 +17,26 @@ namespace {
 // Redis does nothing else while it runs one command: 5 to 10 us a user.
 constexpr size_t kFactsPerCall = 100;
 constexpr size_t kMembersPerFind = 1000;
+// One that is known costs the others of its group the script.
+constexpr size_t kUsersPerLook = 8;
+
+// Facts that make no set: the script takes none of them if nothing is known of their user.
+bool IsOfNewLikes(const UserFacts& one) {
+  return one.of_write && std::all_of(one.facts.begin(), one.facts.end(),
+                                     [](const LikeFact& fact) { return fact.liked; });
+}
 
 }  // namespace
 
 RedisRecentLikes::RedisRecentLikes(Channel& channel, const Keys& keys, const Clock& clock,
                                    RedisRecentLikesOptions options)
-    : channel_(channel), keys_(keys), clock_(clock), options_(options) {}
+    : channel_(channel),
+      keys_(keys),
+      clock_(clock),
+      options_(options),
+      records_together_([this](std::vector<UserFacts> users, MonotonicTime deadline) {
+        return RecordNow(std::move(users), deadline);
+      }) {}
 
 Task<std::vector<std::optional<absl::Time>>> RedisRecentLikes::Find(UserId user,
                                                                     std::vector<Item> items) {
@@ -61,17 +75,76 @@ Task<std::vector<std::optional<absl::Time>>> RedisRecentLikes::Find(UserId user,
 }
 
 Task<bool> RedisRecentLikes::Record(std::vector<UserFacts> users) {
+  if (users.empty()) co_return true;
+  const MonotonicTime deadline = clock_.MonotonicNow() + options_.budget;
+  Task<std::vector<char>> record = joins() ? records_together_.Call(std::move(users), deadline)
+                                           : RecordNow(std::move(users), deadline);
+  const std::vector<char> acknowledged = co_await std::move(record);
+  co_return std::find(acknowledged.begin(), acknowledged.end(), 0) == acknowledged.end();
+}
+
+Task<std::vector<char>> RedisRecentLikes::RecordNow(std::vector<UserFacts> users,
+                                                    MonotonicTime deadline) {
+  const size_t told = users.size();
+  const bool all_new = std::all_of(users.begin(), users.end(), IsOfNewLikes);
+  const bool looks = look_first_.worth() && std::any_of(users.begin(), users.end(), IsOfNewLikes);
+  if (looks) {
+    Task<bool> look = DropUnknown(users, deadline);
+    const bool answered = co_await std::move(look);
+    if (!answered) {
+      records_lost_.fetch_add(1, std::memory_order_relaxed);
+      co_return std::vector<char>(told, 0);
+    }
+  }
   std::vector<ScriptCall> calls = CallsOf(users);
   const auto count = static_cast<int64_t>(calls.size());
-  if (count == 0) co_return true;
-  Task<Answer> ask = AskScript(channel_, RecordLikesScript(), std::move(calls),
-                               clock_.MonotonicNow() + options_.budget);
+  if (count == 0) co_return std::vector<char>(told, 1);
+  Task<Answer> ask = AskScript(channel_, RecordLikesScript(), std::move(calls), deadline);
   const Answer answer = co_await std::move(ask);
   const auto is_done = [](const Reply& reply) { return reply.is_integer(); };
   const bool acknowledged = answer && std::all_of(answer->begin(), answer->end(), is_done);
+  if (acknowledged && all_new && !looks) {
+    int64_t taken = 0;
+    for (const Reply& reply : *answer) taken += reply.integer;
+    look_first_.Saw(std::min(static_cast<size_t>(taken), told), told);
+  }
   std::atomic<int64_t>& counter = acknowledged ? records_ : records_lost_;
   counter.fetch_add(count, std::memory_order_relaxed);
-  co_return acknowledged;
+  co_return std::vector<char>(told, acknowledged ? 1 : 0);
+}
+
+// Takes out users of new likes of whom nothing is known, in groups: one who is known keeps the
+// others of its group in. False if Redis could not be asked.
+Task<bool> RedisRecentLikes::DropUnknown(std::vector<UserFacts>& users, MonotonicTime deadline) {
+  std::vector<UserFacts> kept;
+  std::vector<UserFacts> looked_at;
+  std::vector<std::string> keys;
+  for (UserFacts& one : users) {
+    const bool is_new = IsOfNewLikes(one);
+    if (is_new) keys.push_back(Keys::RecentVersions(one.user));
+    (is_new ? looked_at : kept).push_back(std::move(one));
+  }
+  const std::vector<KeyGroup> groups = GroupKeys(keys, channel_.by_slot(), kUsersPerLook);
+  Commands commands;
+  for (const KeyGroup& group : groups) {
+    std::vector<absl::string_view> parts = {"EXISTS"};
+    for (const size_t i : group.members) parts.emplace_back(keys[i]);
+    commands.Add(parts, group.slot);
+  }
+  Task<Answer> ask = Ask(channel_, std::move(commands), deadline);
+  const Answer answer = co_await std::move(ask);
+  if (!answer) co_return false;
+
+  size_t known = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const Reply& there = (*answer)[g];
+    if (there.is_integer()) known += static_cast<size_t>(there.integer);
+    if (there.is_integer() && there.integer == 0) continue;
+    for (const size_t i : groups[g].members) kept.push_back(std::move(looked_at[i]));
+  }
+  look_first_.Saw(known, looked_at.size());
+  users = std::move(kept);
+  co_return true;
 }
 
 std::vector<ScriptCall> RedisRecentLikes::CallsOf(const std::vector<UserFacts>& users) const {

@@ -5,7 +5,10 @@
 // Record is the script RecordLikes, which is recent_set.h again. docs/decisions/ says why three.
 //
 // The facts of many users leave in one script call, of a cluster those of the users of one slot: a
-// call costs Redis about as much as two facts.
+// call costs Redis about as much as two facts. Likes that were just made change nothing of users of
+// whom nothing is known, which EXISTS shows first.
+//
+// Records that come while another is under way go together, as counts do (redis_count_cache.h).
 //
 // Redis may lose a user's keys at any time, and with them the traces of unlikes. When a connection
 // shows another run of Redis, likes verified before are not taken from then on. Of an eviction
@@ -26,8 +29,10 @@
 #include "base/clock.h"
 #include "base/task.h"
 #include "cache/recent_likes.h"
+#include "cache/redis/call_batcher.h"
 #include "cache/redis/channel.h"
 #include "cache/redis/keys.h"
+#include "cache/redis/look_first.h"
 #include "cache/redis/scripts.h"
 
 namespace counter::redis {
@@ -61,6 +66,11 @@ class RedisRecentLikes final : public RecentLikes {
   RedisRecentLikesStats Stats() const { return {records_, records_lost_}; }
 
  private:
+  // Whether calls are joined: see above. Who cannot be asked is not waited for.
+  bool joins() const { return channel_.usable() && !channel_.by_slot(); }
+
+  Task<std::vector<char>> RecordNow(std::vector<UserFacts> users, MonotonicTime deadline);
+  Task<bool> DropUnknown(std::vector<UserFacts>& users, MonotonicTime deadline);
   std::vector<ScriptCall> CallsOf(const std::vector<UserFacts>& users) const;
   // To the last of `calls`, which takes `room` facts more, and to further ones made of `empty`.
   void AddFacts(const UserFacts& one, const ScriptCall& empty, size_t& room,
@@ -70,6 +80,8 @@ class RedisRecentLikes final : public RecentLikes {
   const Keys& keys_;
   const Clock& clock_;
   const RedisRecentLikesOptions options_;
+  LookFirst look_first_;
+  CallBatcher<UserFacts, char> records_together_;  // Whether each was acknowledged.
   std::atomic<int64_t> refused_up_to_us_ = 0;
   std::atomic<int64_t> records_ = 0;
   std::atomic<int64_t> records_lost_ = 0;

@@ -194,10 +194,86 @@ TEST_CASE("redis counts: a put of a batch is one script call of all its keys") {
   CHECK(put.value());
 }
 
+TEST_CASE("redis counts: a write's put looks first, and leaves alone what it would not change") {
+  Fixture fixture;
+  std::vector<CountPut> puts;
+  for (int64_t id = 1; id <= 8; ++id) puts.push_back(fixture.Put({ItemType{1}, id}));
+  Started<bool> put(fixture.counts.Put(puts));
+  REQUIRE(fixture.channel.Commands().size() == 1);
+  CHECK(fixture.channel.Commands()[0][0] == "MGET");
+  CHECK(fixture.channel.Commands()[0].size() == 9);
+  // Nothing is there; newer; the same, as lately read; a lease that knows of it. And what is to be
+  // changed: older; a lease of before; what nobody of us has written; an error.
+  fixture.channel.Reply(
+      {{Array({Nil(), Text(fixture.Value(9, 11)), Text(fixture.Value(5, 10)), Text("!3@10"),
+               Text(fixture.Value(4, 9)), Text("!3@9"), Text("x"), Error("ERR what")})}});
+  CHECK_FALSE(put.ended());
+  const auto script = fixture.channel.Commands();
+  REQUIRE(script.size() == 1);
+  CHECK(script[0][0] == "EVALSHA");
+  const std::vector<std::string> keys(script[0].begin() + 2, script[0].begin() + 7);
+  CHECK(keys == std::vector<std::string>{"4", "counter:post:5", "counter:post:6", "counter:post:7",
+                                         "counter:post:8"});
+  fixture.channel.Reply({{Array({Integer(3), Integer(1), Integer(0), Integer(0)})}});
+  REQUIRE(put.ended());
+  CHECK(put.value());
+  CHECK(fixture.counts.Stats().puts == 8);
+
+  Started<bool> idle(fixture.counts.Put({fixture.Put(kItem)}));
+  fixture.channel.Reply({{Array({Nil()})}});
+  REQUIRE(idle.ended());
+  CHECK(idle.value());
+  CHECK_FALSE(fixture.channel.has_request());
+}
+
+TEST_CASE("redis counts: a look that is not answered is a put that is lost") {
+  Fixture fixture;
+  Started<bool> put(fixture.counts.Put({fixture.Put(kItem)}));
+  fixture.channel.Reply(std::nullopt);
+  REQUIRE(put.ended());
+  CHECK_FALSE(put.value());
+  CHECK(fixture.counts.Stats().puts_lost == 1);
+  CHECK_FALSE(fixture.channel.has_request());
+}
+
+TEST_CASE("redis counts: whoever looks and answers wrongly is sent the script") {
+  for (Answer& answer : Wrong()) {
+    if (!answer || (*answer)[0].elements.size() == 1) continue;
+    Fixture fixture;
+    Started<bool> put(fixture.counts.Put({fixture.Put(kItem)}));
+    fixture.channel.Reply(std::move(answer));
+    REQUIRE(fixture.channel.has_request());
+    CHECK(fixture.channel.Commands()[0][0] == "EVALSHA");
+    fixture.channel.Reply({{Array({Integer(0)})}});
+    CHECK(put.value());
+  }
+}
+
+TEST_CASE("redis counts: while most puts change something, none looks first") {
+  Fixture fixture;
+  const auto put_of_100 = [&](const std::string& there, int64_t effect) {
+    std::vector<CountPut> puts;
+    for (int64_t id = 1; id <= 100; ++id) puts.push_back(fixture.Put({ItemType{1}, id}));
+    Started<bool> put(fixture.counts.Put(puts));
+    const std::string first = fixture.channel.Commands()[0][0];
+    if (first == "MGET") fixture.channel.Reply({{Array(std::vector<Reply>(100, Text(there)))}});
+    if (fixture.channel.has_request())
+      fixture.channel.Reply({{Array(std::vector<Reply>(100, Integer(effect)))}});
+    CHECK(put.value());
+    return first;
+  };
+  const std::string older = fixture.Value(4, 9);
+  CHECK(put_of_100(older, 3) == "MGET");
+  for (int i = 0; i < 10; ++i) put_of_100(older, 3);
+  CHECK(put_of_100(older, 3) == "EVALSHA");
+  for (int i = 0; i < 10; ++i) put_of_100(older, 0);
+  CHECK(put_of_100(older, 3) == "MGET");
+}
+
 TEST_CASE("redis counts: large batches are split, so that Redis is not held up") {
   Fixture fixture;
   std::vector<CountPut> puts;
-  for (int64_t id = 1; id <= 250; ++id) puts.push_back(fixture.Put({ItemType{1}, id}));
+  for (int64_t id = 1; id <= 250; ++id) puts.push_back(fixture.Put({ItemType{1}, id}, 77));
   Started<bool> put(fixture.counts.Put(puts));
   CHECK(fixture.channel.Commands().size() == 3);
   fixture.channel.Reply({{Array({}), Array({}), Array({})}});
@@ -208,7 +284,7 @@ TEST_CASE("redis counts: large batches are split, so that Redis is not held up")
 TEST_CASE("redis counts: K23: a script that was forgotten is sent whole, the others not again") {
   Fixture fixture;
   std::vector<CountPut> puts;
-  for (int64_t id = 1; id <= 150; ++id) puts.push_back(fixture.Put({ItemType{1}, id}));
+  for (int64_t id = 1; id <= 150; ++id) puts.push_back(fixture.Put({ItemType{1}, id}, 77));
   Started<bool> put(fixture.counts.Put(puts));
   fixture.channel.Reply({{Array({}), Error("NOSCRIPT No matching script. Please use EVAL.")}});
   const auto again = fixture.channel.Commands();
@@ -232,7 +308,7 @@ TEST_CASE("redis counts: a put that was not acknowledged whole is not acknowledg
                                std::vector<Reply>{Nil()}};
   for (Answer& answer : wrong) {
     Fixture fixture;
-    Started<bool> put(fixture.counts.Put({fixture.Put(kItem)}));
+    Started<bool> put(fixture.counts.Put({fixture.Put(kItem, 77)}));
     fixture.channel.Reply(std::move(answer));
     REQUIRE(put.ended());
     CHECK_FALSE(put.value());
@@ -246,7 +322,7 @@ TEST_CASE("redis counts: rule 6: puts of the last 10 s are remembered, acknowled
   fixture.channel.Reply(std::nullopt);
   fixture.clock.Advance(absl::Seconds(8));
   Started<bool> second(fixture.counts.Put({fixture.Put(kOther)}));
-  fixture.channel.Reply({{Array({Integer(3)})}});
+  fixture.channel.Reply({{Array({Nil()})}});
   CHECK(fixture.counts.RecentlyPut().size() == 2);
   fixture.clock.Advance(absl::Seconds(8));
   CHECK(fixture.counts.RecentlyPut() == std::vector<Item>{kOther});
@@ -312,6 +388,43 @@ TEST_CASE("redis recent likes: after another run likes verified before it are no
   Started<bool> like(fixture.likes.Record({{kUser, {{kItem, true, 10, fixture.clock.WallNow()}}}}));
   REQUIRE(fixture.channel.has_request());
   fixture.channel.Reply({{Integer(1)}});
+}
+
+TEST_CASE("redis recent likes: new likes of users of whom nothing is known end with a look") {
+  Fixture fixture;
+  const absl::Time now = fixture.clock.WallNow();
+  const auto told = [&](int64_t user, bool liked) {
+    return UserFacts{UserId{user}, {{kItem, liked, 7, now}}, true};
+  };
+  Started<bool> unknown(fixture.likes.Record({told(1, true), told(2, true)}));
+  CHECK(fixture.channel.Commands() ==
+        std::vector<std::vector<std::string>>{
+            {"EXISTS", "recent_likes:{1}:versions", "recent_likes:{2}:versions"}});
+  fixture.channel.Reply({{Integer(0)}});
+  REQUIRE(unknown.ended());
+  CHECK(unknown.value());
+  CHECK_FALSE(fixture.channel.has_request());
+
+  // An unlike leaves a trace, known or not; one who is known, or an error, keeps the whole group.
+  Started<bool> mixed(fixture.likes.Record({told(1, false), told(2, true), told(3, true)}));
+  REQUIRE(fixture.channel.Commands().size() == 1);
+  CHECK(fixture.channel.Commands()[0].size() == 3);
+  fixture.channel.Reply({{GENERATE(Integer(1), Error("ERR what"), Nil())}});
+  REQUIRE(fixture.channel.has_request());
+  CHECK(fixture.channel.Commands()[0][0] == "EVALSHA");
+  CHECK(fixture.channel.Commands()[0][2] == "9");
+  fixture.channel.Reply({{Integer(2)}});
+  CHECK(mixed.value());
+}
+
+TEST_CASE("redis recent likes: a look that is not answered is a record that is lost") {
+  Fixture fixture;
+  Started<bool> record(
+      fixture.likes.Record({UserFacts{kUser, {{kItem, true, 7, fixture.clock.WallNow()}}, true}}));
+  fixture.channel.Reply(std::nullopt);
+  REQUIRE(record.ended());
+  CHECK_FALSE(record.value());
+  CHECK(fixture.likes.Stats().records_lost == 1);
 }
 
 TEST_CASE("redis recent likes: facts of many users are one script call, of very many a few") {
