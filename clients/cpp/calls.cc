@@ -72,6 +72,15 @@ Result<Applied> Decode(const v1::MutationResult& result, const std::string& requ
 
 }  // namespace
 
+std::string ServerMetadata(const grpc::ClientContext& context, const char* key) {
+  for (const auto* metadata :
+       {&context.GetServerInitialMetadata(), &context.GetServerTrailingMetadata()}) {
+    const auto found = metadata->find(key);
+    if (found != metadata->end()) return std::string(found->second.data(), found->second.size());
+  }
+  return "";
+}
+
 Error Refuse(absl::string_view field, absl::string_view description) {
   Error error;
   error.kind = ErrorKind::kInvalidArgument;

@@ -40,6 +40,16 @@ struct Ask {
   std::optional<Error> refused = std::nullopt;  // It cannot be asked.
 };
 
+// The key under which a call's name goes there and back.
+inline constexpr char kRequestIdKey[] = "x-request-id";
+
+// The value of `key` in what the server sent at the start or, for a call that failed at once, at
+// the end; empty if absent.
+std::string ServerMetadata(const grpc::ClientContext& context, const char* key);
+inline std::string RequestIdOf(const grpc::ClientContext& context) {
+  return ServerMetadata(context, kRequestIdKey);
+}
+
 // An error that this client found before it sent anything.
 Error Refuse(absl::string_view field, absl::string_view description);
 

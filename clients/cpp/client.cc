@@ -18,12 +18,14 @@
 #include "clients/cpp/calls.h"
 #include "clients/cpp/error_decoder.h"
 #include "clients/cpp/service_config.h"
+#include "clients/cpp/watch.h"
+#include "clients/cpp/watch_impl.h"
+#include "clients/cpp/watch_state.h"
 #include "counter/v1/counter.grpc.pb.h"
 
 namespace counter::client {
 namespace {
 
-constexpr char kRequestIdKey[] = "x-request-id";
 constexpr char kTraceparentKey[] = "traceparent";
 constexpr char kOutcomeKey[] = "outcome";
 constexpr char kNotApplied[] = "not-applied";
@@ -66,17 +68,6 @@ std::optional<Error> Check(const CallOptions& call) {
   return std::nullopt;
 }
 
-// The value of `key` in what the server sent at the start or, for a call that failed at once, at
-// the end; empty if absent.
-std::string ServerMetadata(const grpc::ClientContext& context, const char* key) {
-  for (const auto* metadata :
-       {&context.GetServerInitialMetadata(), &context.GetServerTrailingMetadata()}) {
-    const auto found = metadata->find(key);
-    if (found != metadata->end()) return std::string(found->second.data(), found->second.size());
-  }
-  return "";
-}
-
 }  // namespace
 
 class Client::Impl {
@@ -84,6 +75,7 @@ class Client::Impl {
   explicit Impl(const Options& options)
       : calls(options.read_your_writes ? Client::kTokensMax : 0),
         deadline_(options.deadline),
+        retries_(options.retries),
         wait_for_ready_(options.retries && options.wait_for_ready),
         stub_(v1::CounterService::NewStub(MakeChannel(options))) {}
 
@@ -120,22 +112,14 @@ class Client::Impl {
         });
   }
 
-  std::optional<Error> Watch(const v1::WatchCountsRequest& request,
-                             const std::function<bool(const CountsUpdate&)>& each,
-                             const CallOptions& call) const {
-    if (std::optional<Error> refused = Check(call)) return refused;
-    grpc::ClientContext context;
-    Describe(call, context);
-    if (call.deadline.has_value())
-      context.set_deadline(absl::ToChronoTime(absl::Now() + *call.deadline));
-    const auto reader = stub_->WatchCounts(&context, request);
-    v1::WatchCountsResponse response;
-    bool wanted = true;
-    while (wanted && reader->Read(&response)) wanted = each(Calls::DecodeUpdate(response));
-    if (!wanted) context.TryCancel();
-    const grpc::Status status = reader->Finish();
-    if (!wanted || status.ok()) return std::nullopt;
-    return DecodeError(status, false, ServerMetadata(context, kRequestIdKey));
+  std::unique_ptr<Watch::Impl> Watching(const std::vector<Item>& items, const WatchOptions& watch,
+                                        const CallOptions& call) const {
+    std::optional<absl::Time> ends;
+    if (call.deadline.has_value()) ends = absl::Now() + *call.deadline;
+    const auto describe = [this, call](grpc::ClientContext& context) { Describe(call, context); };
+    return std::make_unique<Watch::Impl>(
+        Watch::Impl::Call{*stub_, describe, ends, Check(call)}, items,
+        WatchState(watch.consistency_tokens, retries_ && watch.resumes));
   }
 
   const Calls calls;
@@ -156,7 +140,7 @@ class Client::Impl {
   static Result<Reply> Outcome(const Ask<Request, Response, Reply>& ask,
                                const grpc::ClientContext& context, const grpc::Status& status,
                                const Response& response) {
-    const std::string request_id = ServerMetadata(context, kRequestIdKey);
+    const std::string request_id = RequestIdOf(context);
     if (status.ok()) return ask.decode(response, request_id);
     return DecodeError(status, ServerMetadata(context, kOutcomeKey) == kNotApplied, request_id);
   }
@@ -169,6 +153,7 @@ class Client::Impl {
   }
 
   const absl::Duration deadline_;
+  const bool retries_;
   const bool wait_for_ready_;
   const std::unique_ptr<Stub> stub_;
 };
@@ -259,11 +244,9 @@ void Client::ListLikersAsync(const Item& item, const Page& page, Done<LikersRepl
   impl_->Start(impl_->calls.ListLikers(item, page), std::move(done), call);
 }
 
-std::optional<Error> Client::Watch(const std::vector<Item>& items,
-                                   const std::vector<std::string>& consistency_tokens,
-                                   const std::function<bool(const CountsUpdate& update)>& each,
-                                   const CallOptions& call) const {
-  return impl_->Watch(Calls::Watch(items, consistency_tokens), each, call);
+Watch Client::WatchCounts(const std::vector<Item>& items, const WatchOptions& watch,
+                          const CallOptions& call) const {
+  return Watch(impl_->Watching(items, watch, call));
 }
 
 std::optional<Error> Client::AllLikes(int64_t user_id, Page page,

@@ -110,10 +110,13 @@ struct CountsReply {
   std::string request_id;
 };
 
-// One message of a watch.
+// What is new to a watch.
 struct CountsUpdate {
-  std::vector<ItemCount> counts;  // That are new to the caller, each item once at most.
-  bool snapshot = false;          // The first message of the watch.
+  std::vector<ItemCount> counts;  // Each item once at most.
+  // Whether these are the counts of all items, but for those of which tokens were given: the first
+  // update of a watch, and the first after the store got another history, in which counts may be
+  // lower than they were.
+  bool snapshot = false;
 };
 
 struct HasLikedReply {
@@ -173,6 +176,17 @@ struct ReadOptions {
   std::vector<std::string> consistency_tokens = {};
 };
 
+// How to watch.
+struct WatchOptions {
+  // The newest tokens that the caller has of any of the items: what they name is known already, and
+  // is left out.
+  std::vector<std::string> consistency_tokens = {};
+  // Whether it goes on by itself after a break; never with Options::retries off.
+  bool resumes = true;
+};
+
+class Watch;  // watch.h
+
 class Client {
  public:
   // Items whose last token a client with read_your_writes keeps; about 200 bytes each.
@@ -201,7 +215,8 @@ class Client {
 
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
-  ~Client();  // Requires that no call is running: each `done` has returned.
+  // Requires that no call is running, each `done` has returned, and no Watch is left.
+  ~Client();
 
   Result<LikeReply> Like(int64_t user_id, const Item& item, const CallOptions& call = {}) const;
   Result<UnlikeReply> Unlike(int64_t user_id, const Item& item, const CallOptions& call = {}) const;
@@ -232,15 +247,10 @@ class Client {
                                  const std::function<bool(const Liker& liker)>& each,
                                  const CallOptions& call = {}) const;
 
-  // The counts of up to 100 items, and then each change: `each` is called for every message, on the
-  // calling thread, until it says false (then nothing is returned) or the watch ends (why). What is
-  // known already is left out: that of which the newest `consistency_tokens` are given, from any
-  // answer; so a watch goes on after kUnavailable. kOutOfRange: the store has another history;
-  // watch again without tokens. It has the deadline of `call` alone: without one it stands.
-  std::optional<Error> Watch(const std::vector<Item>& items,
-                             const std::vector<std::string>& consistency_tokens,
-                             const std::function<bool(const CountsUpdate& update)>& each,
-                             const CallOptions& call = {}) const;
+  // The counts of up to 100 items, and then each change (watch.h). It has the deadline of `call`
+  // alone: without one it stands until it is stopped.
+  Watch WatchCounts(const std::vector<Item>& items, const WatchOptions& watch = {},
+                    const CallOptions& call = {}) const;
 
   // The same without blocking: `done` gets what the call ends with, exactly once, on another thread
   // and never inside the call that took it. It must not block, and may start other calls.

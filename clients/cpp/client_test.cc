@@ -511,66 +511,6 @@ TEST_CASE("One client serves many threads") {
   CHECK(right == 400);
 }
 
-TEST_CASE("A watch gives every message, goes on from tokens, and says why it ended") {
-  ScriptedServer server;
-  std::vector<std::string> known;
-  server.on_watch_counts = [&](grpc::ServerContext&, const v1::WatchCountsRequest& request,
-                               grpc::ServerWriter<v1::WatchCountsResponse>& writer) {
-    known.assign(request.consistency_tokens().begin(), request.consistency_tokens().end());
-    for (int64_t count = 1; count <= 3; ++count) {
-      v1::WatchCountsResponse response;
-      response.set_snapshot(count == 1);
-      v1::ItemCount& out = *response.add_counts();
-      *out.mutable_item() = request.items(0);
-      out.set_count(count);
-      out.set_consistency_token(absl::StrCat("t", count));
-      writer.Write(response);
-    }
-    return MakeStatus(grpc::OUT_OF_RANGE, "another history", "RESUME_OUT_OF_RANGE");
-  };
-  const Client client = ConnectTo(server);
-  std::vector<int64_t> counts;
-  int snapshots = 0;
-  const std::optional<Error> ended =
-      client.Watch({{"post", 7}}, {"a", "b"}, [&](const CountsUpdate& update) {
-        CHECK(update.counts.at(0).item == Item{"post", 7});
-        counts.push_back(update.counts.at(0).count);
-        snapshots += update.snapshot ? 1 : 0;
-        return true;
-      });
-  REQUIRE(ended.has_value());
-  CHECK(ended->kind == ErrorKind::kOutOfRange);
-  CHECK(ended->reason == "RESUME_OUT_OF_RANGE");
-  CHECK(counts == std::vector<int64_t>{1, 2, 3});
-  CHECK(snapshots == 1);
-  CHECK(known == std::vector<std::string>{"a", "b"});
-}
-
-TEST_CASE("A watch ends when its caller says so, and stands longer than a call may") {
-  ScriptedServer server;
-  server.on_watch_counts = [&](grpc::ServerContext& context, const v1::WatchCountsRequest&,
-                               grpc::ServerWriter<v1::WatchCountsResponse>& writer) {
-    writer.Write(v1::WatchCountsResponse());
-    while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
-    return grpc::Status::CANCELLED;
-  };
-  const Client client = Client::Connect({.target = server.target(), .deadline = absl::Seconds(30)});
-  int messages = 0;
-  CHECK_FALSE(client
-                  .Watch({{"post", 7}}, {},
-                         [&](const CountsUpdate&) {
-                           ++messages;
-                           return false;
-                         })
-                  .has_value());
-  CHECK(messages == 1);
-  const std::optional<Error> expired =
-      client.Watch({{"post", 7}}, {}, [](const CountsUpdate&) { return true; },
-                   {.deadline = absl::Milliseconds(100)});
-  REQUIRE(expired.has_value());
-  CHECK(expired->kind == ErrorKind::kDeadlineExceeded);
-}
-
 TEST_CASE("The service config is the published one, and says what the documentation says") {
   const boost::json::value config = boost::json::parse(kServiceConfigJson);
   std::ifstream file("clients/service_config.json");

@@ -1,4 +1,5 @@
 // The adapter of clients/conformance/run: makes one call for each line of its input.
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cstdio>
 #include <fstream>
@@ -19,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "clients/cpp/client.h"
 #include "clients/cpp/credentials.h"
+#include "clients/cpp/watch.h"
 
 namespace counter::client {
 namespace {
@@ -166,6 +168,16 @@ json::object Encode(const CountsReply& reply) {
   return {{"counts", counts}};
 }
 
+json::object Encode(const CountsUpdate& update) {
+  std::vector<ItemCount> sorted = update.counts;
+  std::sort(sorted.begin(), sorted.end(), [](const ItemCount& a, const ItemCount& b) {
+    return absl::StrCat(a.item.type, ":", a.item.id) < absl::StrCat(b.item.type, ":", b.item.id);
+  });
+  json::array counts;
+  for (const ItemCount& count : sorted) counts.push_back(Encode(count));
+  return {{"snapshot", update.snapshot}, {"counts", counts}};
+}
+
 json::object Encode(const HasLikedReply& reply) {
   json::array liked;
   for (const bool one : reply.liked) liked.push_back(one);
@@ -202,6 +214,11 @@ json::object Answer(const Result<Reply>& result) {
   json::object reply = Encode(*result);
   reply["request_id"] = result->request_id;
   return {{"reply", reply}};
+}
+
+json::object Answer(const Result<CountsUpdate>& update) {
+  if (!update.ok()) return {{"error", Encode(update.error())}};
+  return {{"reply", Encode(*update)}};
 }
 
 // Makes a call by the method that blocks or, with --async, by the one that calls back.
@@ -321,14 +338,28 @@ json::object Caller::Call(const json::object& request) const {
       [&](Done<UnlikeReply> done) { client_.UnlikeAsync(user, item, std::move(done), call); }));
 }
 
+Watch BeginWatch(const Client& client, const json::object& request) {
+  return client.WatchCounts(Items(request), {.consistency_tokens = Texts(request, "tokens")},
+                            {.deadline = Deadline(request)});
+}
+
 void Run(bool async) {
   std::optional<Client> client;
+  std::optional<Watch> watch;
   for (std::string line; std::getline(std::cin, line);) {
     const json::value request = json::parse(line);
-    if (Text(request.as_object(), "call") == "connect") {
+    const std::string call = Text(request.as_object(), "call");
+    if (call == "connect") {
+      watch.reset();
       client.reset();
       client.emplace(Connect(request.as_object()));
       std::cout << R"({"reply": {}})" << std::endl;
+    } else if (call == "stop_watch") {
+      watch->Stop();
+      std::cout << R"({"reply": {}})" << std::endl;
+    } else if (call == "watch" || call == "next_update") {
+      if (call == "watch") watch.emplace(BeginWatch(*client, request.as_object()));
+      std::cout << json::serialize(Answer(watch->Next())) << std::endl;
     } else {
       std::cout << json::serialize(Caller(*client, async).Call(request.as_object())) << std::endl;
     }

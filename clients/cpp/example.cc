@@ -13,6 +13,9 @@
 #include "clients/cpp/client.h"
 // snippet end
 #include "clients/cpp/credentials.h"
+// snippet: watch
+#include "clients/cpp/watch.h"
+// snippet end
 
 namespace {
 
@@ -29,6 +32,19 @@ void ReadYourWrites() {
   if (!liked.ok()) std::cout << liked.error().ToString() << "\n";
   const auto count = mine.Count({"reel", 7});
   if (count.ok()) std::cout << "reel 7: " << count->count.count << "\n";
+  // snippet end
+}
+
+void WatchPost(const counter::Client& likes) {
+  // snippet: watch
+  counter::client::Watch watch = likes.WatchCounts({{"post", 456}});
+  // The counts of now; then, each time, those that have changed.
+  for (auto update = watch.Next(); update.ok(); update = watch.Next()) {
+    for (const auto& count : update->counts)
+      std::cout << "watched: " << count.item.type << " " << count.item.id << " " << count.count
+                << "\n";
+    watch.Stop();
+  }
   // snippet end
 }
 
@@ -125,6 +141,7 @@ int main() {
 
   ReadYourWrites();
   Secure();
+  WatchPost(likes);
 
   // snippet: async
   const auto answered = std::make_shared<std::promise<void>>();
