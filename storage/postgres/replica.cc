@@ -5,6 +5,7 @@
 
 #include "absl/time/clock.h"
 #include "base/error.h"
+#include "storage/postgres/replica_age.h"
 
 namespace counter::postgres {
 namespace {
@@ -31,18 +32,8 @@ Replica::Replica(boost::asio::io_context& loop, const Options& options, Link::Op
 Link::Options Replica::Watched(Link::Options link) {
   link.probe = AskPosition();
   link.probed = [this](const Table& answer, MonotonicTime) { return Probed(answer); };
-  link.veto = [this](const SessionFacts& facts) { return Veto(facts); };
+  link.veto = [this](const SessionFacts& facts) { return VetoReplica(facts, primary_); };
   return link;
-}
-
-std::optional<std::string> Replica::Veto(const SessionFacts& facts) const {
-  const SessionFacts& newest = primary_.newest();
-  if (primary_.timeline_number() == 0) return "the primary is not known yet";
-  if (facts.system_id != newest.system_id || facts.store_id != newest.store_id)
-    return "the replica is of another cluster than the primary";
-  if (facts.checkpoint_timeline > primary_.timeline_number())
-    return "the replica follows another primary";
-  return std::nullopt;
 }
 
 std::optional<std::string> Replica::Probed(const Table& answer) {
@@ -58,12 +49,7 @@ std::optional<std::string> Replica::Probed(const Table& answer) {
 // ---- Where it is.
 
 std::optional<MonotonicTime> Replica::FreshAt(const ReplicaPosition& position) const {
-  const SessionFacts& newest = primary_.newest();
-  if (!position.in_recovery || position.timeline != primary_.timeline_number() ||
-      position.store_id != newest.store_id || link_.facts().system_id != newest.system_id) {
-    return std::nullopt;
-  }
-  return meter_.FreshAt(position.replayed);
+  return ReplicaFreshAt(position, link_.facts(), primary_, meter_);
 }
 
 std::optional<absl::Duration> Replica::lag(MonotonicTime now) const {
@@ -160,7 +146,7 @@ void Replica::Ended(Batcher& batcher, const UnitReply& reply, const Answers& ans
     fresh_at = FreshAt(*position);
   }
   const MonotonicTime now = Now();
-  if (!answers.ok() || !fresh_at.has_value() || Between(*fresh_at, now) > options_.lag_max) {
+  if (!answers.ok() || !MayAnswer(fresh_at, now, options_.lag_max)) {
     stats_.keys_behind += static_cast<int64_t>(keys);
     batcher.Fail(answers.ok() ? Behind() : answers.status(), false);
   } else {

@@ -85,7 +85,6 @@ class Replica final : public Link::Owner {
 
  private:
   Link::Options Watched(Link::Options link);
-  std::optional<std::string> Veto(const SessionFacts& facts) const;
   std::optional<std::string> Probed(const Table& answer);
   std::optional<MonotonicTime> FreshAt(const ReplicaPosition& position) const;
   void SendCounts();
