@@ -57,6 +57,8 @@ LoadReport RunWorker(LikeStore& store, const LoadOptions& options, uint64_t seed
     for (size_t i = 0; i < mutations.size(); ++i) {
       Record(mutations[i], results[i], report);
       if (results[i].ok()) report.last_ok = absl::Now();
+      const bool may_be_written = results[i].ok() || !IsNotApplied(results[i].status());
+      if (options.written != nullptr && may_be_written) ++*options.written;
     }
     // A store that is gone answers at once: do not count millions of refusals.
     if (!results[0].ok()) absl::SleepFor(absl::Milliseconds(2));

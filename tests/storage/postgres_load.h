@@ -32,6 +32,8 @@ struct LoadOptions {
   int unlikes_percent = 40;
   absl::Duration duration = absl::Seconds(2);
   absl::Duration deadline = absl::Seconds(20);
+  // Counts the writes that were applied, or may have been, while the load runs; may be null.
+  std::atomic<int64_t>* written = nullptr;
 };
 
 struct PairTally {
