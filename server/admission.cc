@@ -5,7 +5,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/log.h"
 
 namespace counter {
@@ -16,7 +15,9 @@ constexpr char kCallsInFlight[] = "calls in flight";
 std::string RandomRequestId() {
   // Unique is enough; nobody is to be kept from guessing it.
   thread_local std::mt19937_64 random{std::random_device{}()};
-  return absl::StrFormat("%016x%016x", random(), random());
+  const uint64_t high = random();
+  const uint64_t low = random();
+  return absl::StrCat(absl::Hex(high, absl::kZeroPad16), absl::Hex(low, absl::kZeroPad16));
 }
 
 }  // namespace

@@ -135,6 +135,8 @@ CheckedRead CheckRead(RequestCheck& check, const CountsRequest& request,
   if (!items_fit || !tokens_fit) return read;
 
   absl::flat_hash_map<Item, size_t> positions;
+  positions.reserve(request.items.size());
+  read.distinct.reserve(request.items.size());
   read.index.reserve(request.items.size());
   for (size_t i = 0; i < request.items.size(); ++i) {
     const Item item = check.ItemAt(FieldAt("item", "items", i, request.single), request.items[i]);

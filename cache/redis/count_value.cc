@@ -1,12 +1,10 @@
 #include "cache/redis/count_value.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 
 namespace counter::redis {
 namespace {
@@ -17,6 +15,15 @@ bool ParseNumber(absl::string_view text, Number& number) {
   if (text.empty() || (text[0] == '0' && text.size() > 1)) return false;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   return std::all_of(text.begin(), text.end(), is_digit) && absl::SimpleAtoi(text, &number);
+}
+
+// What stands before the next @, and `text` what stands behind it; nothing if there is none.
+absl::string_view UpToAt(absl::string_view& text) {
+  const size_t at = text.find('@');
+  if (at == absl::string_view::npos) return {};
+  const absl::string_view part = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  return part;
 }
 
 }  // namespace
@@ -36,19 +43,19 @@ std::optional<CountCell> ParseCell(absl::string_view text) {
   CountCell cell;
   const bool is_lease = absl::StartsWith(text, "!");
   if (is_lease) text.remove_prefix(1);
-  const std::vector<absl::string_view> parts = absl::StrSplit(text, '@');
   if (is_lease) {
     cell.kind = CountCell::Kind::kLease;
-    if (parts.size() != 2 || !ParseNumber(parts[0], cell.token) ||
-        !ParseNumber(parts[1], cell.version) || cell.token == 0) {
+    const absl::string_view token = UpToAt(text);
+    if (!ParseNumber(token, cell.token) || !ParseNumber(text, cell.version) || cell.token == 0)
       return std::nullopt;
-    }
     return cell;
   }
   int64_t read_at = 0;
   cell.kind = CountCell::Kind::kValue;
-  if (parts.size() != 3 || !ParseNumber(parts[0], cell.count) ||
-      !ParseNumber(parts[1], cell.version) || !ParseNumber(parts[2], read_at)) {
+  const absl::string_view count = UpToAt(text);
+  const absl::string_view version = UpToAt(text);
+  if (!ParseNumber(count, cell.count) || !ParseNumber(version, cell.version) ||
+      !ParseNumber(text, read_at)) {
     return std::nullopt;
   }
   cell.read_at = absl::FromUnixMicros(read_at);

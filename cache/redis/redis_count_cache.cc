@@ -70,6 +70,7 @@ RedisCountCache::RedisCountCache(Channel& channel, const Keys& keys, const Clock
       keys_(keys),
       clock_(clock),
       options_(options),
+      longest_life_(options.ttl * (1 + kCountTtlJitter)),
       seed_(SeedOrRandom(options.seed)),
       gets_([this](std::vector<Item> items, MonotonicTime deadline) {
         return GetNow(std::move(items), deadline);
@@ -206,7 +207,7 @@ RedisCountCache::Standing RedisCountCache::ReadValue(const Reply& reply, int slo
   const std::optional<CountCell> cell = ParseCell(reply.text);
   if (!cell) return Standing::kDamaged;
   if (cell->kind == CountCell::Kind::kLease) return Standing::kAnswered;
-  if (now - cell->read_at > options_.ttl * (1 + kCountTtlJitter)) return Standing::kDamaged;
+  if (now - cell->read_at > longest_life_) return Standing::kDamaged;
   // A miss: what the store says is put, and believed again.
   if (cell->read_at < channel_.believed_since(slot)) return Standing::kAnswered;
   lookup.kind = CountLookup::Kind::kHit;

@@ -102,6 +102,7 @@ class RedisCountCache final : public CountCache, public CountPeek {
   const Keys& keys_;
   const Clock& clock_;
   const RedisCountCacheOptions options_;
+  const absl::Duration longest_life_;
   const uint64_t seed_;
   std::atomic<uint64_t> randoms_ = 0;
   LookFirst look_first_;
