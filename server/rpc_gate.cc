@@ -87,6 +87,9 @@ std::optional<grpc::Status> RpcGate::Admit(rpc::Call& call) {
   data.request_id = RequestIdOf(call.Metadata(kRequestIdKey));
   data.trace_id = TraceIdOf(call.Metadata(kTraceparentKey));
   call.AddInitialMetadata(kRequestIdKey, data.request_id);
+  // A client may learn how a stream ended before it has looked at what came first (grpc.aio does).
+  if (KindOf(call.method()) == CallKind::kWatch)
+    call.AddTrailingMetadata(kRequestIdKey, data.request_id);
   const absl::Status error = Enter(call, data.caller);
   data.admitted = error.ok();
   call.gate_data() = std::move(data);

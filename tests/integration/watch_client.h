@@ -74,6 +74,11 @@ class WatchClient {
     return *status_;
   }
 
+  // The ids that the server gave the watch, before all messages and after them; empty if it gave
+  // none. Require that it has ended.
+  std::string FirstRequestId() const { return RequestIdIn(context_.GetServerInitialMetadata()); }
+  std::string LastRequestId() const { return RequestIdIn(context_.GetServerTrailingMetadata()); }
+
   const v1::WatchCountsResponse& message() const { return message_; }
   std::map<int64_t, int64_t>& counts() { return counts_; }
   std::vector<std::string> tokens() const {
@@ -83,6 +88,13 @@ class WatchClient {
   }
 
  private:
+  static std::string RequestIdIn(
+      const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
+    const auto found = metadata.find("x-request-id");
+    if (found == metadata.end()) return "";
+    return std::string(found->second.data(), found->second.size());
+  }
+
   const std::unique_ptr<v1::CounterService::Stub> stub_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<v1::WatchCountsResponse>> reader_;

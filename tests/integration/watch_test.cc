@@ -216,6 +216,23 @@ TEST_CASE("a shutdown ends watches at once as UNAVAILABLE, SHUTTING_DOWN") {
   CHECK(server->WaitExit(absl::Seconds(10) * Slowness()).has_value());
 }
 
+TEST_CASE("a watch that fails says its request id at its end, too") {
+  auto server = StartServer({{"WATCHES_MAX", "1"}});
+  WatchClient wrong(ChannelTo(*server), {0});
+  CHECK(wrong.End().error_code() == grpc::INVALID_ARGUMENT);
+  REQUIRE(Eventually(absl::Seconds(5), [&] { return Watches(*server) == 0; }));
+  WatchClient standing(ChannelTo(*server), {1});
+  REQUIRE(standing.Next());
+  WatchClient refused(ChannelTo(*server), {1});
+  CHECK(refused.End().error_code() == grpc::RESOURCE_EXHAUSTED);
+  server->Terminate();
+  CHECK(standing.End().error_code() == grpc::UNAVAILABLE);
+  for (const WatchClient* watch : {&wrong, &refused, &standing}) {
+    CHECK(watch->LastRequestId().size() == 32);
+    CHECK(watch->LastRequestId() == watch->FirstRequestId());
+  }
+}
+
 TEST_CASE("many watches of one item are told alike, and cost one read an interval") {
   auto server = StartServer(Fast());
   const Client client = ConnectTo(*server);
