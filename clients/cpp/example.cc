@@ -24,10 +24,10 @@ std::string Contents(const char* path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-void ReadYourWrites() {
+void ReadYourWrites(const char* server) {
   // snippet: mine
   const counter::Client mine =
-      counter::Client::Connect({.target = std::getenv("COUNTER_SERVER"), .read_your_writes = true});
+      counter::Client::Connect({.target = server, .read_your_writes = true});
   const auto liked = mine.Like(7, {"reel", 7});
   if (!liked.ok()) std::cout << liked.error().ToString() << "\n";
   const auto count = mine.Count({"reel", 7});
@@ -63,7 +63,9 @@ void Secure() {
 
 int main() {
   // snippet: first
-  const counter::Client likes = counter::Client::Connect({.target = std::getenv("COUNTER_SERVER")});
+  const char* server = std::getenv("COUNTER_SERVER");
+  if (server == nullptr) return 1;
+  const counter::Client likes = counter::Client::Connect({.target = server});
 
   const counter::client::Item post = {"post", 456};
   const auto liked = likes.Like(123, post);
@@ -139,7 +141,7 @@ int main() {
   if (soon.ok()) std::cout << "request: " << soon->request_id << "\n";
   // snippet end
 
-  ReadYourWrites();
+  ReadYourWrites(server);
   Secure();
   WatchPost(likes);
 
