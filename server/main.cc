@@ -426,7 +426,7 @@ void Counterd::Drain() {
 }
 
 // Until nobody has come for a while, or `most` is over.
-void WaitUntilQuiet(const Admission& admission, absl::Duration most) {
+void WaitUntilQuiet(rpc::Server& server, const Admission& admission, absl::Duration most) {
   constexpr absl::Duration kQuiet = absl::Milliseconds(100);
   constexpr absl::Duration kLook = absl::Milliseconds(10);
   const Clock& clock = Clock::System();
@@ -435,6 +435,8 @@ void WaitUntilQuiet(const Admission& admission, absl::Duration most) {
   MonotonicTime quiet_since = clock.MonotonicNow();
   while (clock.MonotonicNow() < std::min(end, quiet_since + kQuiet)) {
     absl::SleepFor(kLook);
+    // On a machine that is too busy calls have come that nobody has seen yet.
+    server.CatchUp();
     const int64_t arrived_now = admission.calls_arrived();
     if (arrived_now != arrived) quiet_since = clock.MonotonicNow();
     arrived = arrived_now;
@@ -448,9 +450,9 @@ void WaitUntilQuiet(const Admission& admission, absl::Duration most) {
 void Counterd::SendCallersAway(absl::Duration budget) {
   constexpr absl::Duration kLeaveMax = absl::Seconds(1);
   constexpr absl::Duration kRefuseMax = absl::Seconds(2);
-  WaitUntilQuiet(*admission_, std::min(kLeaveMax, budget / 4));
+  WaitUntilQuiet(*rpc_server_, *admission_, std::min(kLeaveMax, budget / 4));
   admission_->StopAdmitting();
-  WaitUntilQuiet(*admission_, std::min(kRefuseMax, budget / 2));
+  WaitUntilQuiet(*rpc_server_, *admission_, std::min(kRefuseMax, budget / 2));
 }
 
 // Connections are descriptors, two each: so all that the system allows are used, and not the few

@@ -70,6 +70,10 @@ class Queue {
   // returns.
   void FinishSoon(EndedCall& call);
 
+  // Waits until the thread has taken what had come to the queue. Requires that it serves and that
+  // this is another thread.
+  void CatchUp();
+
   // Waits until no call object is left, so that nobody can start an operation here any more.
   // Requires that the gRPC server is shutting down and that this is not the queue's thread.
   void WaitUntilEmpty();

@@ -159,6 +159,10 @@ int Server::live_calls() const {
   return live;
 }
 
+void Server::CatchUp() {
+  for (const auto& queue : queues_) queue->CatchUp();
+}
+
 // What has no call any more gets a moment to go by itself. A call may still come in between the
 // look and gRPC's own end of taking calls, so the moment begins anew with each.
 void Server::SendConnectionsAway(absl::Duration budget, const std::atomic<bool>& is_over) {

@@ -143,6 +143,10 @@ class Server {
   // All 0 before Start().
   Listener::Stats connections() const;
 
+  // Waits until each queue's thread has taken what had come to its queue: that no call comes means
+  // something only if somebody is there to see it. Requires that it serves; on no queue's thread.
+  void CatchUp();
+
   // Takes no new connections and calls (GOAWAY), lets the calls in flight go on for up to `budget`,
   // then cancels them, waits until their handlers have ended and joins the threads. After it
   // live_calls() is 0 and no handler runs. Does nothing if not started or drained already.

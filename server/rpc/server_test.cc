@@ -4,11 +4,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/rpc/testing/echo_server.h"
 
 #include <grpcpp/generic/generic_stub.h>
@@ -150,6 +155,37 @@ TEST_CASE("several queues serve calls of several connections") {
   REQUIRE(server.Start().ok());
   for (int i = 0; i < 20; ++i) CHECK(Echo(*server.NewStub(), "x").ok());
   CHECK(server.NoCallIsLeftWithin(absl::Seconds(30)));
+}
+
+TEST_CASE("a server has caught up once a queue that was held up has gone on") {
+  EchoServer server;
+  Notification held_up;
+  Notification go_on;
+  server.echo = [&](Call&, const EchoRequest&, EchoResponse&) -> Task<grpc::Status> {
+    held_up.Notify();
+    go_on.Wait();  // What no handler may do: it blocks the queue's thread.
+    co_return grpc::Status::OK;
+  };
+  REQUIRE(server.Start().ok());
+  server.server().CatchUp();
+  auto stub = server.NewStub();
+  grpc::Status status;
+  std::thread caller([&] { status = Echo(*stub, ""); });
+  held_up.Wait();
+  std::atomic<bool> has_gone_on = false;
+  std::atomic<bool> caught_up_early = false;
+  std::thread waiter([&] {
+    server.server().CatchUp();
+    caught_up_early = !has_gone_on;
+  });
+  // Longer than a queue that is free takes.
+  absl::SleepFor(absl::Milliseconds(50));
+  has_gone_on = true;
+  go_on.Notify();
+  waiter.join();
+  caller.join();
+  CHECK(status.ok());
+  CHECK_FALSE(caught_up_early);
 }
 
 TEST_CASE("metadata goes both ways") {
