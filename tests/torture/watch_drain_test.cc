@@ -16,6 +16,7 @@
 
 #include "absl/time/clock.h"
 #include "clients/cpp/client.h"
+#include "clients/cpp/watch.h"
 #include "tests/integration/watch_client.h"
 #include "tests/support/eventually.h"
 #include "tests/support/tcp.h"
@@ -46,23 +47,31 @@ class Watcher {
 
  private:
   void Run() {
-    std::vector<std::string> tokens;
-    const auto note = [this, &tokens](const client::CountsUpdate& update) {
-      for (const client::ItemCount& count : update.counts) {
-        tokens = {count.consistency_token};
+    first_end_ = WatchOn(first_);
+    first_ended_at_ = absl::Now();
+    WatchOn(second_);
+  }
+
+  // What ended the watch, but for Stop().
+  std::optional<client::Error> WatchOn(const client::Client& client) {
+    client::Watch watch =
+        client.WatchCounts({{"post", kWatched}}, {.consistency_tokens = tokens_, .resumes = false},
+                           {.deadline = absl::Minutes(1)});
+    while (true) {
+      const client::Result<client::CountsUpdate> update = watch.Next();
+      if (!update.ok()) return update.error();
+      for (const client::ItemCount& count : update->counts) {
+        tokens_ = {count.consistency_token};
         count_ = count.count;
       }
-      if (update.snapshot) ++snapshots_;
-      return !stop_;
-    };
-    const client::CallOptions call = {.deadline = absl::Minutes(1)};
-    first_end_ = first_.Watch({{"post", kWatched}}, {}, note, call);
-    first_ended_at_ = absl::Now();
-    second_.Watch({{"post", kWatched}}, tokens, note, call);
+      if (update->snapshot) ++snapshots_;
+      if (stop_) return std::nullopt;
+    }
   }
 
   const client::Client& first_;
   const client::Client& second_;
+  std::vector<std::string> tokens_;  // Of its thread.
   std::atomic<int> snapshots_ = 0;
   std::atomic<int64_t> count_ = -1;
   std::atomic<bool> stop_ = false;
