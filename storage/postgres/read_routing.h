@@ -46,8 +46,10 @@ namespace counter::postgres {
 // What a read ends with that finds its queue full.
 absl::Status ReadsOverloaded();
 
-// How often the primary is asked again, a tick apart, for what a replica has shown already.
-inline constexpr int kAsksAgainMax = 5;
+// How often the primary is asked again for what a replica has shown already. At first a tick later;
+// the pause is twice as long after every second time, so that they come to 126 ticks: a process of
+// the primary that gets no processor may show its commit that late.
+inline constexpr int kAsksAgainMax = 12;
 
 namespace routing_internal {
 
@@ -135,8 +137,13 @@ class ReadRouting {
   const std::function<void()> pushed_;
   const Clock& clock_;
   std::vector<std::unique_ptr<Standby>> replicas_;
-  size_t next_ = 0;                                // Whose turn it is.
-  std::vector<absl::AnyInvocable<void()>> again_;  // Questions, for the next tick.
+  size_t next_ = 0;  // Whose turn it is.
+  // Questions, and for which tick from now.
+  struct Again {
+    int ticks;
+    absl::AnyInvocable<void()> ask;
+  };
+  std::vector<Again> again_;
   int64_t keys_older_than_token_ = 0;
 };
 
@@ -172,7 +179,13 @@ void ReadRouting<Primary, Standby>::Stop() {
 template <class Primary, class Standby>
 void ReadRouting<Primary, Standby>::Tick() {
   for (const auto& replica : replicas_) replica->DropUnwanted();
-  for (auto& ask : std::exchange(again_, {})) ask();
+  for (Again& again : std::exchange(again_, {})) {
+    if (--again.ticks > 0) {
+      again_.push_back(std::move(again));
+    } else {
+      again.ask();
+    }
+  }
 }
 
 template <class Primary, class Standby>
@@ -322,7 +335,9 @@ void ReadRouting<Primary, Standby>::AskPrimary(const std::shared_ptr<Open<Kind>>
     read->as_of = std::min(read->as_of, got->as_of);
     std::vector<size_t> missing = NotYetVisible(*read, places);
     if (!missing.empty()) {
-      again_.push_back([this, read, missing = std::move(missing)] { AskPrimary(read, missing); });
+      const int pause = 1 << ((read->asked_again - 1) / 2);
+      again_.push_back(
+          {pause, [this, read, missing = std::move(missing)] { AskPrimary(read, missing); }});
       return;
     }
     read->End();
