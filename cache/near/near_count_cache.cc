@@ -142,7 +142,10 @@ bool NearCountCache::Keep(const CountEntry& entry, MonotonicTime now,
     ++shard.stats.older;
     return false;
   }
-  known = {entry.count, entry.version, std::max(entry.read_at, known.read_at), now + options_.fresh,
+  // A newer version has all that was in the older one. Of one that goes back that is not known.
+  const bool goes_back = entry.version < known.version;
+  known = {entry.count, entry.version,
+           goes_back ? entry.read_at : std::max(entry.read_at, known.read_at), now + options_.fresh,
            now + options_.stale};
   return true;
 }

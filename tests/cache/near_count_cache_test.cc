@@ -146,6 +146,18 @@ TEST_CASE("a far cache that knows only an older count is not believed, and is me
   CHECK(BlockingWait(caches.far.Get({PostOf(7)}))[0].entry.version == 60);
 }
 
+TEST_CASE("a count that goes back after a failover is as old as its own reading") {
+  Caches caches;
+  const CountEntry lost = caches.Entry(7, 6, 60);
+  const CountEntry left = {PostOf(7), 5, 50, lost.read_at - absl::Seconds(1)};
+  REQUIRE(BlockingWait(caches.near.Put({{lost, 0}})));
+  // Once it keeps older ones out no more.
+  caches.clock.Advance(kStale + absl::Seconds(6));
+  REQUIRE(BlockingWait(caches.near.Put({{left, 0}})));
+  CHECK(caches.Get(7).entry.version == 50);
+  CHECK(caches.Get(7).entry.read_at == left.read_at);
+}
+
 TEST_CASE("an older put does not replace a newer count") {
   Caches caches;
   REQUIRE(BlockingWait(caches.near.Put({{caches.Entry(7, 6, 60), 0}})));
