@@ -35,3 +35,7 @@ for picture in ("cpu.svg", "latency.svg"):
 with open(os.path.join(folder, "table.md")) as text:
     assert "unary Like / empty call, 512 in flight" in text.read()
 PYTHON
+
+"$run" --long --tiny --programs "$programs" --out "$TEST_TMPDIR/long" --folder /tmp
+values=$(grep -cE '^\| .* \| [0-9.e+]+ \| (<|<=|>=) [0-9.]+ \| (met|missed) \|' "$TEST_TMPDIR/long/long.md")
+[[ $values == 4 ]] || { cat "$TEST_TMPDIR/long/long.md"; exit 1; }

@@ -186,7 +186,7 @@ class Bench:
         self.redis.stop()
         self.postgres.stop()
 
-    def _start(self, server):
+    def start(self, server):
         postgres, redis = self.postgres, self.redis
         if server == "empty":
             return processes.EmptyServer(self.folder, self.programs["empty_server"])
@@ -206,7 +206,7 @@ class Bench:
         self.users += 1
         return 1 + self.users * USERS_STRIDE
 
-    def _counterbench(self, server, flags, check=True):
+    def counterbench(self, server, flags, check=True):
         """Runs a load. Calls that an open loop could not send are a result; calls that failed are not."""
         argv = [self.programs["counterbench"], "--target", server.target, "--json", "--users_first",
                 str(self._new_users()), *flags]
@@ -223,18 +223,18 @@ class Bench:
         if what == "items":
             flags = ("--items", "walk:10000", "--users", "item", "--calls", "WriteLikes", "--batch", str(batch),
                      "--calls_max", "10")
-            self._counterbench(server, flags + ("--in_flight", "1"))
-            self._counterbench(server, ("--items", "walk:10000", "--calls", "BatchGetCounts", "--batch", str(batch),
+            self.counterbench(server, flags + ("--in_flight", "1"))
+            self.counterbench(server, ("--items", "walk:10000", "--calls", "BatchGetCounts", "--batch", str(batch),
                                         "--calls_max", "10", "--in_flight", "1"))
         elif what == "own":
             calls = OWN * OWNERS // batch
-            self._counterbench(server, ("--items", f"walk:{OWN * OWNERS}", "--users", "owner", "--own", str(OWN),
+            self.counterbench(server, ("--items", f"walk:{OWN * OWNERS}", "--users", "owner", "--own", str(OWN),
                                         "--calls", "WriteLikes", "--batch", str(batch), "--calls_max", str(calls),
                                         "--in_flight", "1"))
         elif what == "zipf" and what not in self.filled:
             # 55 of 100 items have a like; Zipf scatters the hot ones over both.
             items = int(ITEMS * 0.55 * self.scale)
-            self._counterbench(server, ("--items", f"walk:{items}", "--users", "item", "--calls", "WriteLikes",
+            self.counterbench(server, ("--items", f"walk:{items}", "--users", "item", "--calls", "WriteLikes",
                                         "--batch", str(batch), "--calls_max", str(max(1, items // batch)),
                                         "--in_flight", "1"))
             self.filled.add(what)
@@ -251,14 +251,14 @@ class Bench:
         if row.half_of:
             rate = results[row.half_of][-1]["calls_per_second"] / 2
             flags = flags + ("--rate", f"{rate:.0f}")
-        with self._start(row.server) as server:
+        with self.start(row.server) as server:
             if row.fill:
                 self._fill(server, row.fill)
             parts = {"server": server, "postgres": self.postgres, "redis": self.redis}
             # Warm-up apart, so that the CPU of the measured part is known.
-            self._counterbench(server, flags + ("--warm_up", "0", "--duration", str(self.warm_up)), check=False)
+            self.counterbench(server, flags + ("--warm_up", "0", "--duration", str(self.warm_up)), check=False)
             before = {name: part.cpu() for name, part in parts.items()}
-            figures = self._counterbench(server, flags + ("--warm_up", "0", "--duration", str(self.seconds)))
+            figures = self.counterbench(server, flags + ("--warm_up", "0", "--duration", str(self.seconds)))
             used = {name: part.cpu() - before[name] for name, part in parts.items()}
             used["client"] = figures["client_cpu_seconds"]
             units = max(1.0, figures["units_per_second"] * figures["seconds"])
@@ -305,7 +305,7 @@ class Bench:
     def _wrk(self, row):
         kind, items = row.load
         per_call = 1 if kind != "likes" else 100 if self.scale == 1 else 2
-        with self._start("peer") as server:
+        with self.start("peer") as server:
             seconds = max(1, round(self.seconds))
             argv = ["wrk", "-t", "1", "-c", str(row.connections), "--timeout", "30s", "-s",
                     f"{self.source}/peers/fastapi_likes/load.lua", server.address]
