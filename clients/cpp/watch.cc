@@ -19,6 +19,16 @@ Error StoppedError() {
   return error;
 }
 
+// The watch would go on when its time is over: `why` it has to wait is all that there is to say.
+Error OutOfTimeError(const Error& why) {
+  Error error;
+  error.kind = ErrorKind::kDeadlineExceeded;
+  error.grpc_code = grpc::StatusCode::DEADLINE_EXCEEDED;
+  error.message = "the watch's deadline has passed while it waited to go on: " + why.message;
+  error.request_id = why.request_id;
+  return error;
+}
+
 }  // namespace
 
 Watch::Watch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -49,10 +59,10 @@ Result<CountsUpdate> Watch::Impl::Next() {
       continue;
     }
     const std::optional<absl::Duration> pause = state_.PauseAfter(message.error());
-    if (pause.has_value()) {
-      Rest(*pause);
-    } else {
+    if (!pause.has_value()) {
       failed_ = message.error();
+    } else if (!Rest(*pause)) {
+      failed_ = OutOfTimeError(message.error());
     }
   }
   return *failed_;
@@ -96,10 +106,17 @@ Error Watch::Impl::Close() {
   return is_stopped_ ? StoppedError() : DecodeError(status, false, RequestIdOf(*context));
 }
 
-void Watch::Impl::Rest(absl::Duration pause) {
-  if (call_.ends.has_value()) pause = std::min(pause, *call_.ends - absl::Now());
+bool Watch::Impl::Rest(absl::Duration pause) {
+  bool is_out_of_time = false;
+  if (call_.ends.has_value()) {
+    const absl::Duration left = *call_.ends - absl::Now();
+    is_out_of_time = left <= pause;
+    pause = std::min(pause, left);
+  }
   std::unique_lock<std::mutex> lock(mutex_);
-  stopping_.wait_for(lock, absl::ToChronoNanoseconds(pause), [this] { return is_stopped_; });
+  const bool is_stopped =
+      stopping_.wait_for(lock, absl::ToChronoNanoseconds(pause), [this] { return is_stopped_; });
+  return is_stopped || !is_out_of_time;
 }
 
 }  // namespace counter::client

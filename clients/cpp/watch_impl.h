@@ -50,7 +50,8 @@ class Watch::Impl {
   // False if it was stopped.
   bool Open();
   Error Close();
-  void Rest(absl::Duration pause);
+  // False if the watch's time is over before the pause is. A stop ends the pause.
+  bool Rest(absl::Duration pause);
 
   const Call call_;
   const std::vector<Item> items_;

@@ -245,6 +245,8 @@ TEST_CASE("A watch that rests before it goes on is ended by Stop, and by its dea
   REQUIRE_FALSE(ended.ok());
   CHECK(ended.error().kind ==
         (has_deadline ? ErrorKind::kDeadlineExceeded : ErrorKind::kCancelled));
+  // It has not asked again, for a moment before its time was over.
+  CHECK(streams.asked.size() == 1);
 }
 
 TEST_CASE("A watch stands longer than a call may, and ends at its own deadline") {
