@@ -14,7 +14,7 @@ struct FakeServer {
   using CountsDone = ReadBatcher<Item, ItemCount>::Done;
   using PairsDone = ReadBatcher<Pair, PairState>::Done;
 
-  bool PushCounts(std::vector<Item> items, const CallLimits&, CountsDone& done) {
+  bool PushCounts(const std::vector<Item>& items, const CallLimits&, CountsDone& done) {
     ++asked;
     if (!works) {
       done(MakeError(ErrorReason::kStoreUnavailable, "gone"));
@@ -23,7 +23,7 @@ struct FakeServer {
     done(ReadAnswers<ItemCount>{{items.size(), {version, version, source}}, as_of});
     return true;
   }
-  bool PushPairs(std::vector<Pair> pairs, const CallLimits&, PairsDone& done) {
+  bool PushPairs(const std::vector<Pair>& pairs, const CallLimits&, PairsDone& done) {
     ++asked;
     done(ReadAnswers<PairState>{{pairs.size(), {liked, version}}, as_of});
     return true;
