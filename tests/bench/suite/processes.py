@@ -188,7 +188,8 @@ class Redis(Server):
 
 
 class Counterd(Server):
-    """counterd with rate limits off, and other settings as a user gets them."""
+    """counterd that limits neither rates nor waits, so that a slow machine is slow and refuses nothing; other
+    settings as a user gets them."""
 
     def __init__(self, parent, binary, name, settings):
         folder = os.path.join(parent, name)
@@ -197,7 +198,8 @@ class Counterd(Server):
         if os.path.exists(ready):
             os.remove(ready)
         env = {"GRPC_LISTEN": "127.0.0.1:0", "METRICS_LISTEN": "127.0.0.1:0", "HTTP_LISTEN": "", "READY_FILE": ready,
-               "DATA_DIR": os.path.join(folder, "data"), "RATE_LIMIT_REQUESTS": "0", **settings}
+               "DATA_DIR": os.path.join(folder, "data"), "RATE_LIMIT_REQUESTS": "0",
+               "WRITE_WAIT_MAX_MILLISECONDS": "60000", **settings}
         super().__init__(folder, "counterd", [binary], env=env)
         self.wait_until(lambda: os.path.exists(ready) and os.path.getsize(ready) > 0)
         listeners = {}

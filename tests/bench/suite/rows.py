@@ -195,9 +195,7 @@ class Bench:
                                   postgres.peer_url("peer"), redis.url(1))
         settings = {
             "full": {"DATABASE_URL": postgres.url("counter"), "REDIS_URL": redis.url()},
-            "single": {"DATABASE_URL": postgres.url("single"), "REDIS_URL": redis.url(2), "BATCH_ROWS_MAX": "1",
-                       # So slow that it would refuse a part of 512 calls in flight.
-                       "WRITE_WAIT_MAX_MILLISECONDS": "60000"},
+            "single": {"DATABASE_URL": postgres.url("single"), "REDIS_URL": redis.url(2), "BATCH_ROWS_MAX": "1"},
             "near": {"DATABASE_URL": postgres.url("counter"), "REDIS_URL": redis.url(), "NEAR_CACHE_MILLISECONDS": "400"},
             "no_redis": {"DATABASE_URL": postgres.url("no_redis")},
             "embedded": {},
