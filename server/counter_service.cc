@@ -84,7 +84,19 @@ bool IsFree(const absl::StatusOr<Applied>& result) {
 }  // namespace
 
 CounterService::CounterService(ItemTypes item_types, Parts parts)
-    : item_types_(std::move(item_types)), parts_(parts) {}
+    : CounterService(std::move(item_types), parts, Options()) {}
+
+CounterService::CounterService(ItemTypes item_types, Parts parts, Options options)
+    : item_types_(std::move(item_types)),
+      parts_(parts),
+      write_room_(options.items_in_flight_max, "mutations in flight"),
+      read_room_(options.items_in_flight_max, "items in flight") {}
+
+absl::StatusOr<ItemRoom::Share> CounterService::TakeRoom(ItemRoom& room, size_t items) {
+  absl::StatusOr<ItemRoom::Share> share = room.Take(static_cast<int64_t>(items));
+  if (!share.ok()) parts_.observer.Refused(ReasonOf(share.status()));
+  return share;
+}
 
 // ---- Writes ------------------------------------------------------------------------------------
 
@@ -103,6 +115,7 @@ Task<absl::StatusOr<WriteAnswer>> CounterService::WriteOne(Action action, int64_
   RequestCheck check(item_types_);
   const Mutation mutation = {check.User("user_id", user_id), check.ItemAt("item", item), action};
   if (!check.ok()) co_return check.error();
+  const absl::StatusOr<ItemRoom::Share> room = TakeRoom(write_room_, 1);
 
   Task<WriteResults> write = Write({mutation}, std::move(limits));
   const WriteResults results = co_await std::move(write);
@@ -125,6 +138,8 @@ Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> CounterService::W
     CallLimits limits) {
   RequestCheck size_check(item_types_);
   if (!size_check.Size("mutations", mutations.size())) co_return size_check.error();
+  const absl::StatusOr<ItemRoom::Share> room = TakeRoom(write_room_, mutations.size());
+  if (!room.ok()) co_return room.status();
 
   // A mutation that is refused keeps its place in the answer and does not reach the store.
   std::vector<absl::StatusOr<WriteAnswer>> answers(mutations.size(), WriteAnswer{});
@@ -295,6 +310,8 @@ Task<absl::StatusOr<std::vector<CountAnswer>>> CounterService::Counts(CountsRequ
   CheckedRead read = CheckRead(check, request, parts_.store.Timeline());
   if (!check.ok()) co_return check.error();
   if (read.distinct.empty()) co_return std::vector<CountAnswer>();
+  const absl::StatusOr<ItemRoom::Share> room = TakeRoom(read_room_, read.index.size());
+  if (!room.ok()) co_return room.status();
 
   Task<absl::StatusOr<std::vector<CountAnswer>>> read_counts =
       ReadCounts(std::move(read.distinct), read.consistency, std::move(limits));
@@ -422,6 +439,8 @@ Task<absl::StatusOr<LikedAnswer>> CounterService::HasLiked(LikedRequest request,
   // Nothing was asked: the answer is whole and as fresh as can be.
   if (read.distinct.empty())
     co_return LikedAnswer{{}, AnswerSource::kPrimary, parts_.clock.WallNow()};
+  const absl::StatusOr<ItemRoom::Share> room = TakeRoom(read_room_, read.index.size());
+  if (!room.ok()) co_return room.status();
 
   Task<absl::StatusOr<LikedAnswer>> read_liked =
       ReadLiked(user, read.distinct, read.consistency, std::move(limits));

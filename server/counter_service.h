@@ -28,10 +28,12 @@
 #include "absl/time/time.h"
 #include "base/call_limits.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/task.h"
 #include "cache/count_cache.h"
 #include "cache/rate_limiter.h"
 #include "cache/recent_likes.h"
+#include "server/item_room.h"
 #include "server/item_types.h"
 #include "server/request_check.h"
 #include "storage/like_store.h"
@@ -101,6 +103,8 @@ class ServiceObserver {
   virtual void CountLookups(int64_t hits, int64_t misses) = 0;
   virtual void RecentLikeLookups(int64_t hits, int64_t misses) = 0;
   virtual void RateLimited(int64_t likes) = 0;
+  // A batch was refused before any work for it.
+  virtual void Refused(ErrorReason /*reason*/) {}
   // Likes or unlikes ended with an error that leaves open whether they were applied.
   virtual void OutcomeUnknown(int64_t /*writes*/) {}
   // A like or unlike, a repeat too, was applied.
@@ -121,7 +125,14 @@ class CounterService {
     ServiceObserver& observer;
   };
 
-  CounterService(ItemTypes item_types, Parts parts);
+  struct Options {
+    // Mutations that the writes which are worked on may have together, and items that the reads
+    // may. A batch that finds no room is refused as a whole: kOverloaded, not applied.
+    int items_in_flight_max = 100'000;
+  };
+
+  CounterService(ItemTypes item_types, Parts parts);  // With default options.
+  CounterService(ItemTypes item_types, Parts parts, Options options);
   CounterService(const CounterService&) = delete;
   CounterService& operator=(const CounterService&) = delete;
 
@@ -132,8 +143,8 @@ class CounterService {
   // Answer i is of mutations[i], each with an outcome of its own. One that was refused before it
   // came here is answered by its refused[i] and goes no further, but keeps its place, so that what
   // is said of the others names the caller's own. Requires a status for each mutation, or none at
-  // all: nothing was refused. Error of the whole: kInvalidRequest for more than kBatchItemsMax
-  // mutations.
+  // all: nothing was refused. Errors of the whole: kInvalidRequest for more than kBatchItemsMax
+  // mutations, kOverloaded if there is no room for them.
   Task<absl::StatusOr<std::vector<absl::StatusOr<WriteAnswer>>>> WriteLikes(
       std::vector<MutationRef> mutations, std::vector<absl::Status> refused, CallLimits limits);
 
@@ -144,7 +155,8 @@ class CounterService {
   Task<std::vector<absl::StatusOr<Applied>>> WriteUncharged(std::vector<Mutation> mutations,
                                                             CallLimits limits);
 
-  // Answer i is for items[i]. Errors: kInvalidRequest and those of LikeStore.
+  // Answer i is for items[i]. Errors: kInvalidRequest, kOverloaded if there is no room for so many
+  // items, and those of LikeStore.
   Task<absl::StatusOr<std::vector<CountAnswer>>> Counts(CountsRequest request, CallLimits limits);
 
   Task<absl::StatusOr<LikedAnswer>> HasLiked(LikedRequest request, CallLimits limits);
@@ -156,6 +168,10 @@ class CounterService {
   Task<absl::StatusOr<std::vector<CountAnswer>>> CachedCounts(std::vector<ItemRead> reads,
                                                               CallLimits limits);
   std::string Timeline() const { return parts_.store.Timeline(); }
+
+  // Of the calls that are worked on.
+  int64_t mutations_in_flight() const { return write_room_.taken(); }
+  int64_t items_in_flight() const { return read_room_.taken(); }
 
   // Pages of lists, newest first, always from the store. In counter_service_lists.cc.
   Task<absl::StatusOr<LikesAnswer>> ListLikes(LikesListRequest request, CallLimits limits);
@@ -179,6 +195,8 @@ class CounterService {
   Task<> TellCaches(const std::vector<Mutation>& mutations, const WriteResults& results,
                     absl::Time as_of);
 
+  absl::StatusOr<ItemRoom::Share> TakeRoom(ItemRoom& room, size_t items);
+
   // Counts of distinct items.
   Task<absl::StatusOr<std::vector<CountAnswer>>> ReadCounts(std::vector<ItemRead> reads,
                                                             Consistency consistency,
@@ -189,6 +207,8 @@ class CounterService {
 
   const ItemTypes item_types_;
   const Parts parts_;
+  ItemRoom write_room_;
+  ItemRoom read_room_;
 };
 
 }  // namespace counter

@@ -1,5 +1,6 @@
 #include "server/counter_service.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,6 +33,7 @@ struct CountingObserver final : ServiceObserver {
   }
   void RateLimited(int64_t likes) override { rate_limited += likes; }
   void OutcomeUnknown(int64_t writes) override { unknown += writes; }
+  void Refused(ErrorReason reason) override { refused.push_back(reason); }
 
   int64_t count_hits = 0;
   int64_t count_misses = 0;
@@ -39,6 +41,7 @@ struct CountingObserver final : ServiceObserver {
   int64_t recent_misses = 0;
   int64_t rate_limited = 0;
   int64_t unknown = 0;
+  std::vector<ErrorReason> refused;
 };
 
 // A cache that is gone: it knows nothing and takes nothing.
@@ -51,14 +54,34 @@ class GoneCountCache final : public CountCache {
   void Evict(const std::vector<Item>&) override {}
 };
 
+// A cache in which something happens while a write tells it of itself.
+class MeddledCountCache final : public CountCache {
+ public:
+  explicit MeddledCountCache(CountCache& cache) : cache_(cache) {}
+
+  Task<std::vector<CountLookup>> Get(std::vector<Item> items) override {
+    return cache_.Get(std::move(items));
+  }
+  Task<bool> Put(std::vector<CountPut> puts) override {
+    if (during_put) std::exchange(during_put, nullptr)();
+    return cache_.Put(std::move(puts));
+  }
+  void Evict(const std::vector<Item>& items) override { cache_.Evict(items); }
+
+  std::function<void()> during_put;
+
+ private:
+  CountCache& cache_;
+};
+
 struct Setup {
   explicit Setup(int64_t likes_per_window = 0)
       : rate_limiter(clock, {.limit = likes_per_window, .window = absl::Seconds(60)}) {}
 
   CounterService Service() { return Service(count_cache); }
-  CounterService Service(CountCache& cache) {
+  CounterService Service(CountCache& cache, CounterService::Options options = {}) {
     return CounterService(ItemTypes({{"post", {1}}, {"reel", {2}}}),
-                          {store, cache, recent_likes, rate_limiter, clock, observer});
+                          {store, cache, recent_likes, rate_limiter, clock, observer}, options);
   }
 
   ManualClock clock;
@@ -165,6 +188,61 @@ TEST_CASE("the error of a store goes out as it came") {
   REQUIRE_FALSE(answer.ok());
   CHECK(ReasonOf(answer.status()) == ErrorReason::kStoreUnavailable);
   CHECK_FALSE(IsNotApplied(answer.status()));
+}
+
+TEST_CASE("a batch of writes that finds no room is refused as a whole, and harms nobody") {
+  Setup setup;
+  MeddledCountCache cache(setup.count_cache);
+  CounterService service = setup.Service(cache, {.items_in_flight_max = 3});
+  const auto batch = [](int64_t user, int size) {
+    std::vector<MutationRef> mutations;
+    for (int i = 0; i < size; ++i) mutations.push_back({user, {"post", 456 + i}, kLike});
+    return mutations;
+  };
+  bool has_meddled = false;
+  cache.during_put = [&] {
+    has_meddled = true;
+    CHECK(service.mutations_in_flight() == 2);
+    const auto refused = BlockingWait(service.WriteLikes(batch(2, 2), {}, {}));
+    REQUIRE_FALSE(refused.ok());
+    CHECK(ReasonOf(refused.status()) == ErrorReason::kOverloaded);
+    CHECK(IsNotApplied(refused.status()));
+    CHECK(RetryAfterOf(refused.status()).has_value());
+    CHECK(setup.observer.refused == std::vector{ErrorReason::kOverloaded});
+    // There is room for one, what comes alone needs none, and reads have a room of their own.
+    CHECK(WriteLikes(service, batch(3, 1))[0]->changed);
+    CHECK(Like(service, 4)->changed);
+    CHECK(BlockingWait(service.Counts({{{"post", 456}, {"post", 457}, {"post", 458}}, 0, {}}, {}))
+              .ok());
+  };
+  const auto answers = WriteLikes(service, batch(1, 2));
+  REQUIRE(has_meddled);
+  CHECK(answers[1]->changed);
+  CHECK(service.mutations_in_flight() == 0);
+  CHECK(Count(service, 456, kStrong).count == 3);
+  // Nobody is refused for ever: what is larger than all room gets it when it is alone.
+  CHECK(WriteLikes(service, batch(5, 4))[3]->changed);
+}
+
+TEST_CASE("a batch of reads that finds no room is refused as a whole") {
+  Setup setup;
+  CounterService service = setup.Service(setup.count_cache, {.items_in_flight_max = 3});
+  const std::vector<ItemRef> two = {{"post", 1}, {"post", 2}};
+  int refused = 0;
+  bool has_read = false;
+  setup.store.after_read = [&] {
+    if (std::exchange(has_read, true)) return;
+    CHECK(service.items_in_flight() == 2);
+    refused += BlockingWait(service.Counts({two, kStrong, {}}, {})).ok() ? 0 : 1;
+    refused += BlockingWait(service.HasLiked({1, two, kStrong, {}}, {})).ok() ? 0 : 1;
+    CHECK(Count(service, 3, kStrong).count == 0);
+    CHECK(Like(service, 1)->changed);
+  };
+  CHECK(BlockingWait(service.Counts({two, kStrong, {}}, {})).ok());
+  CHECK(refused == 2);
+  CHECK(setup.observer.refused.size() == 2);
+  CHECK(service.items_in_flight() == 0);
+  CHECK(BlockingWait(service.HasLiked({1, two, kStrong, {}}, {})).ok());
 }
 
 TEST_CASE("each mutation of WriteLikes has its own outcome, in the order of the request") {

@@ -112,6 +112,9 @@ std::vector<MetricReading> LimitReadings(const Config& config) {
   return {
       limit("counter_calls_in_flight_max", "Calls that may be worked on at once.",
             config.calls_in_flight_max),
+      limit("counter_items_in_flight_max",
+            "Mutations of the writes that are worked on, and items of the reads.",
+            config.items_in_flight_max),
       limit("counter_watches_max", "Watches of counts that may stand.", config.watches_max),
       limit("counter_caller_watches_max",
             "Watches of one caller that may stand, unless its line says another number.",
@@ -124,6 +127,14 @@ std::vector<MetricReading> LimitReadings(const Config& config) {
             config.write_queue_max),
       limit("counter_write_wait_milliseconds_max",
             "How long a like or unlike may have to wait for the store.", config.write_wait_max_ms)};
+}
+
+std::vector<MetricReading> ServiceReadings(const CounterService& service) {
+  constexpr char kName[] = "counter_items_in_flight";
+  constexpr char kHelp[] = "Mutations, and items to read, of the calls that are being worked on.";
+  using Kind = MetricReading::Kind;
+  return {{Kind::kGauge, kName, kHelp, {{"of", "writes"}}, service.mutations_in_flight()},
+          {Kind::kGauge, kName, kHelp, {{"of", "reads"}}, service.items_in_flight()}};
 }
 
 std::vector<MetricReading> ConnectionReadings(const rpc::Listener::Stats& stats, int most) {
@@ -268,7 +279,8 @@ absl::Status Counterd::Start(const LogWriter& log) {
   service_ = std::make_unique<CounterService>(
       ItemTypes(config_.item_types),
       CounterService::Parts{backends_->store(), backends_->count_cache(), backends_->recent_likes(),
-                            backends_->rate_limiter(), Clock::System(), service_metrics_});
+                            backends_->rate_limiter(), Clock::System(), service_metrics_},
+      CounterService::Options{.items_in_flight_max = config_.items_in_flight_max});
 
   admission_ = std::make_unique<Admission>(
       Admission::Options{.calls_in_flight_max = config_.calls_in_flight_max,
@@ -299,6 +311,7 @@ absl::Status Counterd::Start(const LogWriter& log) {
     metrics_.store_available().Set(backends_->store().Health().ok() ? 1 : 0);
   });
   metrics_.AddReadings([this] { return LimitReadings(config_); });
+  metrics_.AddReadings([this] { return ServiceReadings(*service_); });
   if (!config_.database_url.has_value())
     metrics_.AddReadings([this] { return DiskReadings(config_.data_dir); });
   metrics_.AddReadings([this] { return backends_->Readings(); });

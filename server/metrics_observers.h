@@ -46,6 +46,7 @@ class ServiceMetrics final : public ServiceObserver {
     metrics_.cache_lookups(CacheName::kRecentLikes, CacheResult::kMiss).Add(misses);
   }
   void RateLimited(int64_t likes) override { metrics_.likes_rate_limited().Add(likes); }
+  void Refused(ErrorReason reason) override { metrics_.calls_refused(reason).Add(); }
   void OutcomeUnknown(int64_t writes) override { metrics_.writes_unknown().Add(writes); }
   void Wrote(const Item& item) override { hot_items_.Wrote(item); }
   void Acknowledged(const Item& item, const Applied& applied) override {

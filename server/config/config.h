@@ -100,6 +100,7 @@ struct Config {
   absl::Duration rate_limit_window;
   int rate_limit_users_max = 0;
   int calls_in_flight_max = 0;
+  int items_in_flight_max = 0;
   int watches_max = 0;
   int caller_watches_max = 0;
   int watched_items_max = 0;

@@ -342,6 +342,17 @@ std::vector<Setting> MakeSettings() {
        .max = 1'000'000,
        .unit = "calls",
        .help = "Calls that are worked on at once. Further ones are refused as OVERLOADED."},
+      {.name = "ITEMS_IN_FLIGHT_MAX",
+       .group = "Limits",
+       .field = &Config::items_in_flight_max,
+       .default_text = "100000",
+       .min = 1000,
+       .max = 10'000'000,
+       .unit = "mutations and items",
+       .help =
+           "Mutations that the writes which are worked on may have together, and items that the "
+           "reads may; about a kilobyte of memory each. Further batches are refused as "
+           "OVERLOADED."},
       {.name = "WATCHES_MAX",
        .group = "Limits",
        .field = &Config::watches_max,

@@ -78,16 +78,21 @@ TEST_CASE(
   CHECK(has_failed_over);
   CHECK(flushes > 10);
   CHECK(answers.errors == 0);
-  // A server that gets no answer in time counts alone: what all users got in all is within 10 %.
-  // One user may have met more of these moments than another, and in the short form, which has a
-  // tenth of the users, one such moment weighs ten times as much.
+  // A server that gets no answer in time counts alone, with the same limit. Apart from that, what
+  // all users got in all is within 10 %.
+  double counted_alone = 0;
+  for (int server = 0; server < FullStack::kServers; ++server)
+    counted_alone += MetricOf(stack.server(server), "counter_rate_limit_fallbacks_total");
   int64_t all = 0;
   for (const std::atomic<int64_t>& likes : liked) {
     CHECK(likes >= kLimit);
-    CHECK(likes <= kLimit * 13 / 10);
+    CHECK(likes <= kLimit * (1 + FullStack::kServers));
     all += likes;
   }
-  CHECK(all <= users * kLimit * Sized(12, 11) / 10);
+  WARN(all << " likes of " << users * kLimit << ", " << counted_alone << " charges counted alone");
+  CHECK(static_cast<double>(all) <= 1.1 * static_cast<double>(users * kLimit) + counted_alone);
+  // In the long form these moments are few beside the rest: they count, too.
+  if (LongForm()) CHECK(all <= users * kLimit * 11 / 10);
 }
 
 // ---- K24 ---------------------------------------------------------------------------------------

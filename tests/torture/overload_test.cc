@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/support/test_settings.h"
 #include "tests/torture/open_loop.h"
@@ -19,13 +20,18 @@ constexpr int kUnavailable = 14;
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 constexpr int64_t kMemoryMax = 512 * kMebibyte;
 // A store on a slow line that takes small batches: more than a hundred likes a second in the short
-// form, almost three hundred in the long one. Ten times as many must be little for a machine that
-// runs the generator, too, and servers that were not optimised: where the cores are what is short,
-// calls wait before anything of ours sees them, and the case would say nothing of the store.
+// form, almost three hundred in the long one, and a thousand if programs are optimised. Ten times
+// as many must be little for a machine that runs the generator, too: where the cores are what is
+// short, calls wait before anything of ours sees them, and the case would say nothing of the store.
 constexpr absl::Duration kSlowLine = absl::Milliseconds(50);
-const char* SmallBatches() { return Sized("4", "8"); }
+#ifdef NDEBUG
+constexpr int kBatchRows = 32;
+#else
+constexpr int kBatchRows = 8;
+#endif
+int SmallBatches() { return Sized(4, kBatchRows); }
 // Batches of two lanes, two each under way and as much again waiting, are full then.
-int FullBatches() { return Sized(32, 64); }
+int FullBatches() { return 8 * SmallBatches(); }
 
 int64_t users_used = 1;
 
@@ -52,7 +58,7 @@ bool RateComesBack(Stage& stage, double normal) {
 }
 
 TEST_CASE("Ten times the peak is refused quickly, with a hint, and the peak is still served") {
-  Stage stage({.servers = 1, .settings = {{"BATCH_ROWS_MAX", SmallBatches()}}});
+  Stage stage({.servers = 1, .settings = {{"BATCH_ROWS_MAX", absl::StrCat(SmallBatches())}}});
   const double normal = NormalRate(stage);
   stage.database_line(0).Slow(kSlowLine);
   const double peak = ClosedLoopRate(Load(stage), FullBatches(),
