@@ -198,10 +198,14 @@ absl::Status RedisCluster::FailOver(const RedisServer& master) const {
     // "slave", its master's host and port, and more.
     const std::string role = node->Command({"ROLE"});
     if (!absl::StartsWith(role, "slave") || !absl::StrContains(role, of_master)) continue;
-    const std::string reply = node->Command({"CLUSTER", "FAILOVER"});
-    if (reply != "OK") return absl::InternalError("the replica does not take over: " + reply);
-    if (Eventually(absl::Seconds(20) * Slowness(), [&] { return IsMaster(*node); }))
-      return absl::OkStatus();
+    // A replica gives up, and says nothing, if it has not caught up within 5 s.
+    constexpr absl::Duration kTry = absl::Seconds(6);
+    constexpr int kTries = 4;
+    for (int i = 0; i < kTries; ++i) {
+      const std::string reply = node->Command({"CLUSTER", "FAILOVER"});
+      if (reply != "OK") return absl::InternalError("the replica does not take over: " + reply);
+      if (Eventually(kTry * Slowness(), [&] { return IsMaster(*node); })) return absl::OkStatus();
+    }
     return absl::DeadlineExceededError("the replica has not taken over");
   }
   return absl::NotFoundError("it has no replica");
