@@ -38,7 +38,9 @@ struct OpenedStore {
   const postgres::PostgresStore* postgres = nullptr;  // What `store` is, if it is that.
 
   void AppendReadings(std::vector<MetricReading>& readings) const {
-    if (postgres != nullptr) AppendPostgresReadings(postgres->Stats(), readings);
+    if (postgres == nullptr) return;
+    AppendPostgresReadings(postgres->Stats(), readings);
+    AppendFailoverReadings(postgres->LastFailover(), readings);
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -58,6 +59,22 @@ void AddReplicas(const postgres::StoreStats& stats, std::vector<MetricReading>& 
 }
 
 }  // namespace
+
+void AppendFailoverReadings(const std::optional<Failover>& failover,
+                            std::vector<MetricReading>& readings) {
+  const auto add = [&](const char* name, const char* help, absl::Time time) {
+    const bool is_known = failover.has_value() && time != absl::InfinitePast();
+    AddReading(readings, Kind::kGauge, name, help, is_known ? absl::ToUnixSeconds(time) : 0);
+  };
+  const Failover last = failover.value_or(Failover{absl::InfinitePast(), absl::InfinitePast()});
+  add("counter_postgres_failover_seen_timestamp_seconds",
+      "When the last failover of PostgreSQL was noticed first, by any server; 0: there was none.",
+      last.seen);
+  add("counter_postgres_failover_kept_until_timestamp_seconds",
+      "Until when all that was acknowledged before the last failover of PostgreSQL is kept; 0: "
+      "there was none, or it is not known.",
+      last.kept_until);
+}
 
 void AppendPostgresReadings(const postgres::StoreStats& stats,
                             std::vector<MetricReading>& readings) {

@@ -20,6 +20,7 @@ namespace counter::testing {
 namespace {
 
 constexpr int kLookForEndMs = 20;
+constexpr int kLookAtKeptMs = 2;
 
 // An address as the kernel wants it.
 struct SocketName {
@@ -69,8 +70,11 @@ class Proxy::Line {
       : client_(client),
         server_(server),
         tap_(std::move(tap)),
-        up_([this] { Pump(client_, server_, &ProxyTap::FromClient); }),
-        down_([this] { Pump(server_, client_, &ProxyTap::FromServer); }) {}
+        up_([this] { Pump(client_, server_, &ProxyTap::FromClient, [] { return false; }); }),
+        down_([this] {
+          Pump(server_, client_, &ProxyTap::FromServer,
+               [this] { return tap_ != nullptr && tap_->KeepsForClient(); });
+        }) {}
   ~Line() {
     Break();
     up_.join();
@@ -97,12 +101,15 @@ class Proxy::Line {
   }
 
  private:
-  void Pump(int from, int to, bool (ProxyTap::*look)(std::string&)) {
+  void Pump(int from, int to, bool (ProxyTap::*look)(std::string&),
+            const std::function<bool()>& keeps_some) {
     std::vector<char> buffer(static_cast<size_t>(1) << 14);
     bool goes_on = true;
     while (goes_on && !broken_) {
-      const ssize_t got = recv(from, buffer.data(), buffer.size(), 0);
-      if (got <= 0) break;
+      pollfd readable = {from, POLLIN, 0};
+      const bool is_quiet = keeps_some() && poll(&readable, 1, kLookAtKeptMs) == 0;
+      const ssize_t got = is_quiet ? 0 : recv(from, buffer.data(), buffer.size(), 0);
+      if (got < 0 || (got == 0 && !is_quiet)) break;
       std::string bytes(buffer.data(), static_cast<size_t>(got));
       if (tap_ != nullptr) goes_on = (tap_.get()->*look)(bytes);
       goes_on = PassOn(to, bytes) && goes_on;

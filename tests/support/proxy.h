@@ -33,6 +33,9 @@ class ProxyTap {
   // False: then the connection breaks. Each is called from one thread, not the same for both.
   virtual bool FromClient(std::string& /*bytes*/) { return true; }
   virtual bool FromServer(std::string& /*bytes*/) { return true; }
+  // Whether it keeps something that FromServer was given, for later: then that is called again
+  // soon, with nothing new. From its thread.
+  virtual bool KeepsForClient() const { return false; }
   // Whether BreakOver() is to break the connection. Any thread.
   virtual bool IsOver() const { return false; }
 };
