@@ -13,6 +13,11 @@ bool EventStream::Join(const std::shared_ptr<Session>& session) {
   return true;
 }
 
+std::string EventStream::Newest() {
+  if (!last_.has_value()) last_ = event_();
+  return *last_;
+}
+
 void EventStream::Stop() {
   stopped_ = true;
   timer_.cancel();
@@ -31,9 +36,10 @@ void EventStream::Wait() {
 
 void EventStream::Tick() {
   listeners_.remove_if([](const std::shared_ptr<Session>& listener) { return listener->closed(); });
+  last_.reset();
   if (listeners_.empty()) return;
-  const std::string event = event_();
-  for (const std::shared_ptr<Session>& listener : listeners_) listener->SendEvent(event);
+  last_ = event_();
+  for (const std::shared_ptr<Session>& listener : listeners_) listener->SendEvent(*last_);
   Wait();
 }
 

@@ -38,6 +38,9 @@ class EventStream {
 
   // False if there are as many as allowed, or it has stopped.
   bool Join(const std::shared_ptr<Session>& session);
+  // For who joins now, so that nobody waits a period to see anything: the last event, or the first
+  // of those to come if nobody has been listening.
+  std::string Newest();
   // Closes all listeners; nobody can join any more.
   void Stop();
 
@@ -51,6 +54,7 @@ class EventStream {
   const std::function<std::string()> event_;
   const Refuse refuse_;
   std::list<std::shared_ptr<Session>> listeners_;
+  std::optional<std::string> last_;  // Not older than a period.
   bool waiting_ = false;
   bool stopped_ = false;
 };

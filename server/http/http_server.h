@@ -56,9 +56,9 @@ class HttpServer {
 
   // Serves GET `path` as server-sent events: once a `period`, while anybody listens, `event` is
   // called on the server's thread and what it returns goes to all of them as the data of one event
-  // (no line ends in it). Who does not take it in time is closed; of more than `streams_max`
-  // listeners the newest gets 503. Who `refuse` (if there is one) has an answer for gets that and
-  // no events. Before Start only.
+  // (no line ends in it). Who comes gets the newest with the answer. Who does not take it in time
+  // is closed; of more than `streams_max` listeners the newest gets 503. Who `refuse` (if there is
+  // one) has an answer for gets that and no events. Before Start only.
   void AddEventStream(const std::string& path, absl::Duration period, int streams_max,
                       std::function<std::string()> event, Refuse refuse = nullptr);
 

@@ -108,6 +108,21 @@ TEST_CASE("the observer is told each response by its route, and no path makes a 
         std::vector<std::string>{"GET /hello 200", "unknown 404", "unknown 405", "unknown 400"});
 }
 
+TEST_CASE("the first event comes with the answer, and not a period later") {
+  HttpServer server({});
+  std::atomic<int> made{0};
+  server.AddEventStream("/events", absl::Hours(1), 2,
+                        [&made] { return absl::StrCat("<", ++made, ">"); });
+  REQUIRE(server.Start().ok());
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.push_back(std::make_unique<RawClient>(server.port()));
+    clients.back()->Send("GET /events HTTP/1.1\r\n\r\n");
+    CHECK(absl::StrContains(clients.back()->Read("\n\n"), "data: <1>\n\n"));
+  }
+  server.Stop();
+}
+
 TEST_CASE("events go to all who listen, and one listener too many is refused") {
   HttpServer server({});
   std::atomic<int> made{0};

@@ -36,6 +36,8 @@ bool HasData(int socket) {
   return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+std::string TextOfEvent(const std::string& data) { return absl::StrCat("data: ", data, "\n\n"); }
+
 }  // namespace
 
 Session::Session(asio::ip::tcp::socket socket, asio::ssl::context* tls, const Shared& shared)
@@ -222,13 +224,14 @@ void Session::BeginEvents(EventStream& events) {
   }
   Observe(200);
   MoveTo(shared_.sessions.streams_);
-  SendRaw(
+  SendRaw(absl::StrCat(
       "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n"
-      "Connection: close\r\n\r\n");
+      "Connection: close\r\n\r\n",
+      TextOfEvent(events.Newest())));
 }
 
 void Session::SendEvent(const std::string& data) {
-  if (event_.empty()) SendRaw(absl::StrCat("data: ", data, "\n\n"));
+  if (event_.empty()) SendRaw(TextOfEvent(data));
 }
 
 void Session::SendRaw(std::string bytes) {

@@ -33,8 +33,9 @@ function curve(value) {
   if (history.length > 120) history.shift();
   const peak = Math.max(1, ...history);
   const from = 120 - history.length;
+  // To the edge: one value alone would be a point, which nobody sees.
   byId("curve").setAttribute("d", history.map((y, x) =>
-    (x ? "L" : "M") + (from + x) + " " + (62 - 60 * y / peak).toFixed(1)).join(""));
+    (x ? "L" : "M") + (from + x) + " " + (62 - 60 * y / peak).toFixed(1)).join("") + "H120");
   set("peak", "(peak " + rate(peak) + ")");
 }
 

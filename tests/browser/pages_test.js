@@ -52,6 +52,10 @@ async function seeLivePage(browser, address, faults) {
   })) {
     const page = await openPage(browser, address, options, faults);
     await page.goto(address + "/");
+    const first = await page.waitForFunction(() => history.length &&
+      {values: history.length, length: document.getElementById("curve").getTotalLength()});
+    const {values, length} = await first.jsonValue();
+    assert(length > 0, "the curve of " + values + " values shows nothing");
     // Likes go on until the page has shown them.
     let user = 1;
     for (const end = Date.now() + 60000; ;) {
