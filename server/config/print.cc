@@ -33,7 +33,7 @@ it has its default.
 
 constexpr absl::string_view kMarkdownHead = R"(# Configuration
 
-<!-- Made by `counterd config --markdown` from the table in server/config/setting.cc; a test
+<!-- Made by `counterd config --markdown` from the table in server/config/setting_table.h; a test
      compares the two. Do not edit. -->
 
 A setting is taken from the first of these that has it:

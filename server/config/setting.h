@@ -2,8 +2,9 @@
 // and secrecy stand there and nowhere else; flags, environment, file, --help, `counterd config` and
 // docs/configuration.md are all made from it.
 //
-// To add a setting: a field in Config, a row in setting.cc, and `counterd config --markdown` into
-// docs/configuration.md (a test tells if it was forgotten). Threads: any; all of it is constant.
+// To add a setting: a field in Config, a row in the table (setting_table.h), and `counterd config
+// --markdown` into docs/configuration.md (a test tells if it was forgotten). Threads: any; all of
+// it is constant.
 #ifndef COUNTER_SERVER_CONFIG_SETTING_H_
 #define COUNTER_SERVER_CONFIG_SETTING_H_
 
