@@ -56,6 +56,13 @@ absl::StatusOr<std::unique_ptr<RedisCluster>> RedisCluster::Start(const Options&
                // What a failed master had owned is all that is out of reach.
                "--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
                "--repl-ping-replica-period", "1"};
+  node.user = options.user;
+  node.password = options.password;
+  node.tls_only = options.tls_only;
+  if (!options.user.empty()) {
+    node.args.insert(node.args.end(),
+                     {"--masteruser", options.user, "--masterauth", options.password});
+  }
   node.args.insert(node.args.end(), options.args.begin(), options.args.end());
   for (int i = 0; i < kNodes; ++i) {
     auto started = RedisServer::Start(node);
@@ -73,6 +80,10 @@ absl::Status RedisCluster::Create() {
   cli.argv = {"redis-cli", "--cluster", "create"};
   for (const auto& node : nodes_) cli.argv.push_back(absl::StrCat("127.0.0.1:", node->port()));
   cli.argv.insert(cli.argv.end(), {"--cluster-replicas", "1", "--cluster-yes"});
+  if (!options_.user.empty())
+    cli.argv.insert(cli.argv.end(), {"--user", options_.user, "--pass", options_.password});
+  if (options_.tls_only.has_value())
+    cli.argv.insert(cli.argv.end(), {"--tls", "--cacert", options_.tls_only->authority});
   cli.stdout_path = temp_.File("create.log");
   cli.stderr_path = temp_.File("create.log");
   auto created = Process::Start(cli);
@@ -157,12 +168,16 @@ absl::Status RedisCluster::BeginMove(int slot, int from, int to) const {
 absl::Status RedisCluster::EndMove(int slot, int from, int to) const {
   const std::string number = absl::StrCat(slot);
   std::string reply;
+  std::vector<std::string> how = {"0", "5000", "REPLACE"};
+  if (!options_.user.empty()) how.insert(how.end(), {"AUTH2", options_.user, options_.password});
   while (true) {
     const std::string keys = node(from).Command({"CLUSTER", "GETKEYSINSLOT", number, "100"});
     if (keys.empty()) break;
     for (const absl::string_view key : absl::StrSplit(keys, '\n', absl::SkipEmpty())) {
-      reply = node(from).Command({"MIGRATE", "127.0.0.1", absl::StrCat(node(to).port()),
-                                  std::string(key), "0", "5000", "REPLACE"});
+      std::vector<std::string> migrate = {"MIGRATE", "127.0.0.1", absl::StrCat(node(to).port()),
+                                          std::string(key)};
+      migrate.insert(migrate.end(), how.begin(), how.end());
+      reply = node(from).Command(migrate);
       if (reply != "OK" && reply != "NOKEY")
         return absl::InternalError(absl::StrCat(key, " could not be moved: ", reply));
     }

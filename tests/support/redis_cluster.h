@@ -10,6 +10,7 @@
 #define COUNTER_TESTS_SUPPORT_REDIS_CLUSTER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ class RedisCluster {
 
   struct Options {
     std::vector<std::string> args = {};  // Of each node, after those that every node needs.
+    // Of each node, as RedisServer's; the nodes log in to each other with the same.
+    std::string user = {};
+    std::string password = {};
+    std::optional<RedisServer::TlsFiles> tls_only = {};
   };
   static absl::StatusOr<std::unique_ptr<RedisCluster>> Start(const Options& options);
   static absl::StatusOr<std::unique_ptr<RedisCluster>> Start() { return Start(Options()); }

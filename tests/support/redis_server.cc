@@ -3,10 +3,12 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -55,15 +57,18 @@ int FreeClusterPort() {
   return 0;
 }
 
-// A blocking connection for one command.
+// A blocking connection for some commands.
 class Client {
  public:
   explicit Client(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval limit = {5, 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     const sockaddr_in address = Loopback(port);
-    connected_ = connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    Connect(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  }
+  explicit Client(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+    Connect(reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   }
   ~Client() { close(fd_); }
   Client(const Client&) = delete;
@@ -81,6 +86,12 @@ class Client {
   }
 
  private:
+  void Connect(const sockaddr* address, socklen_t size) {
+    const timeval limit = {5, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    connected_ = connect(fd_, address, size) == 0;
+  }
   std::optional<std::string> ReadReply() {
     const std::optional<std::string> line = ReadLine();
     if (!line || line->empty()) return std::nullopt;
@@ -176,7 +187,7 @@ absl::Status RedisServer::Spawn() {
   for (const auto& [name, value] : options_.env) redis.env[name] = value;
   redis.argv = {binary != nullptr ? binary : "redis-server",
                 "--port",
-                absl::StrCat(port_),
+                options_.tls_only.has_value() ? "0" : absl::StrCat(port_),
                 "--bind",
                 "127.0.0.1",
                 "--save",
@@ -194,6 +205,14 @@ absl::Status RedisServer::Spawn() {
           std::string("--tls-auth-clients"), std::string("no")}) {
       redis.argv.push_back(arg);
     }
+  }
+  if (options_.tls_only.has_value()) {
+    const TlsFiles& files = *options_.tls_only;
+    redis.argv.insert(
+        redis.argv.end(),
+        {"--tls-port", absl::StrCat(port_), "--tls-ca-cert-file", files.authority,
+         "--tls-cert-file", files.certificate, "--tls-key-file", files.key, "--tls-auth-clients",
+         "no", "--tls-replication", "yes", "--tls-cluster", "yes", "--unixsocket", SocketPath()});
   }
   if (options_.cluster) {
     redis.argv.insert(redis.argv.end(),
@@ -224,9 +243,16 @@ void RedisServer::Pause() { process_->Signal(SIGSTOP); }
 void RedisServer::Continue() { process_->Signal(SIGCONT); }
 absl::Status RedisServer::Restart() { return Spawn(); }
 
+std::string RedisServer::SocketPath() const {
+  return options_.tls_only.has_value() ? socket_folder_.File("redis") : "";
+}
+
 std::string RedisServer::Command(const std::vector<std::string>& parts) const {
-  Client client(port_);
-  if (!options_.password.empty()) client.Ask({"AUTH", options_.password});
+  const std::string path = SocketPath();
+  Client client = path.empty() ? Client(port_) : Client(path);
+  std::vector<std::string> login = {"AUTH", options_.password};
+  if (!options_.user.empty()) login.insert(login.begin() + 1, options_.user);
+  if (!options_.password.empty()) client.Ask(login);
   return client.Ask(parts);
 }
 

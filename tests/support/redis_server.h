@@ -25,13 +25,23 @@ namespace counter::testing {
 
 class RedisServer {
  public:
+  // Paths, of files in PEM.
+  struct TlsFiles {
+    std::string authority;
+    std::string certificate;
+    std::string key;
+  };
   struct Options {
     std::vector<std::string> args =
         {};                     // After those that every test needs: {"--maxmemory", "2mb"}.
+    std::string user = {};      // For Command(), with a password; empty: `default`.
     std::string password = {};  // For Command(), if args ask for one.
     std::map<std::string, std::string> env = {};  // Of the process, over what it needs.
     // Serves TLS on tls_port() too, with a certificate of its own for localhost and 127.0.0.1.
     bool tls = false;
+    // Serves TLS with these files and nothing else: port() is its port, and Command() goes over a
+    // socket that no other machine can reach. For nodes of a cluster, which trust each other.
+    std::optional<TlsFiles> tls_only = {};
     // A node that may join a cluster (redis_cluster.h); what it knows of that survives Restart().
     bool cluster = false;
   };
@@ -65,8 +75,10 @@ class RedisServer {
   explicit RedisServer(Options options) : options_(std::move(options)) {}
   absl::Status Spawn();
   absl::Status MakeCertificate();
+  std::string SocketPath() const;  // Empty: Command() goes to port().
 
   TempDir temp_;
+  const TempDir socket_folder_ = TempDir("/tmp");
   const Options options_;
   std::optional<Process> process_;
   int port_ = 0;

@@ -27,7 +27,9 @@ bool KeepsDirectories() {
 
 }  // namespace
 
-TempDir::TempDir() : path_(absl::StrCat(ParentDirectory(), "/counter-XXXXXX")) {
+TempDir::TempDir() : TempDir(ParentDirectory()) {}
+
+TempDir::TempDir(const std::string& parent) : path_(absl::StrCat(parent, "/counter-XXXXXX")) {
   if (mkdtemp(path_.data()) == nullptr) {
     std::perror(path_.c_str());
     std::abort();

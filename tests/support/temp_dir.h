@@ -18,6 +18,8 @@ class TempDir {
  public:
   // Ends the process if no directory can be made: no test can go on without.
   TempDir();
+  // In `parent`, which must exist: "/tmp" for sockets, whose paths must be short.
+  explicit TempDir(const std::string& parent);
   ~TempDir();
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
