@@ -11,6 +11,8 @@
 //    has a life_max of kReplicaFillLife.
 // 3. Write-through: after a commit, before the reply, Put without a token. It never creates a key;
 //    on a lease it raises the lease's minimum version.
+//    What stands there for no longer than that ends when it would have ended, whatever is put: that
+//    may have been read before the write, too.
 // 4. Put, by what is there. Absent: nothing. A lease: a Put with its token stores the value if its
 //    version is not below the minimum, else deletes the lease; any other Put only raises the
 //    minimum. A value: replaced by a newer version only; an equal version that was read later moves

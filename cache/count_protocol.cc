@@ -64,6 +64,15 @@ CountPutStep StepPut(const CountCell& cell, const CountPut& put) {
   return {Effect::kNothing, cell};
 }
 
+absl::Duration LifeAfterPut(const CountCell& before, CountPutStep::Effect effect,
+                            absl::Duration left, absl::Duration life) {
+  if (before.kind != CountCell::Kind::kValue) return life;
+  // Where all values end as soon there is nothing to be kept short.
+  if (left <= kReplicaFillLife && life > 2 * kReplicaFillLife) return left;
+  // To see the same value again cannot shorten its life, whatever the jitter says.
+  return effect == Effect::kRefreshed ? std::max(left, life) : life;
+}
+
 absl::Duration CountLife(absl::Duration ttl, absl::Duration age, uint64_t random) {
   const double unit = static_cast<double>(random >> 11) * 0x1.0p-53;  // In [0, 1).
   const double factor = 1 - kCountTtlJitter + 2 * kCountTtlJitter * unit;

@@ -55,6 +55,13 @@ struct CountPutStep {
 };
 CountPutStep StepPut(const CountCell& cell, const CountPut& put);
 
+// How long a value lives on that a put has stored or refreshed: `left` is how long what stood there
+// had to live, `life` how long what is put may. What stood there as a value and ends soon may be of
+// a replica: it may lack a write that was put before its lease, and so may what is put now, if it
+// was read before that write. So it ends when it would have ended.
+absl::Duration LifeAfterPut(const CountCell& before, CountPutStep::Effect effect,
+                            absl::Duration left, absl::Duration life);
+
 // How long a value lives that was read `age` ago: `ttl` with jitter, counted from the read, so that
 // a put that was long on its way does not outlive the bound. `random` is any 64 random bits. Zero:
 // it has ended already.

@@ -114,10 +114,10 @@ void LocalCountCache::PutOne(const CountPut& put, const Now& now) {
   if (step.effect == Effect::kStored || step.effect == Effect::kRefreshed) {
     const absl::Duration age = now.wall - step.cell.read_at;
     const absl::Duration life = CountLife(options_.ttl, age, Mix64(++shard.random_state));
-    after.ends_at = now.monotonic + std::min(life, put.life_max);
+    const absl::Duration left = Between(now.monotonic, before.ends_at);
+    after.ends_at =
+        now.monotonic + LifeAfterPut(before.cell, step.effect, left, std::min(life, put.life_max));
   }
-  // To see the same value again cannot shorten its life, whatever the jitter says.
-  if (step.effect == Effect::kRefreshed) after.ends_at = std::max(after.ends_at, before.ends_at);
   shard.standing.FindOrMake(put.entry.item) = after;
 }
 

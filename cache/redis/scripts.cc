@@ -23,6 +23,7 @@ std::string Sha1Hex(const std::string& text) {
 //
 // KEYS: of the items; a key may come again. ARGV, five a key: count, version, read_at in us, token
 // (0: none), how long the value may live in ms (0: it has ended already).
+// A value that has kReplicaFillLife (5 s) or less to live keeps its end (LifeAfterPut).
 // Returns for each key what came of it, as CountPutStep::Effect: 0 nothing, 1 raised the minimum,
 // 2 dropped the lease, 3 stored, 4 refreshed.
 constexpr char kPutCounts[] = R"lua(#!lua flags=allow-oom
@@ -51,11 +52,14 @@ local function put(key, count, version, read_at, token, life)
   end
   local old_version, old_read_at = string.match(there, '^%d+@(%d+)@(%d+)$')
   if not old_version then redis.call('DEL', key) return 0 end
-  if newer(version, old_version) then store(key, text, life) return 3 end
-  if version ~= old_version or not newer(read_at, old_read_at) then return 0 end
+  local is_newer = newer(version, old_version)
+  if not is_newer and (version ~= old_version or not newer(read_at, old_read_at)) then return 0 end
+  local left = redis.call('PTTL', key)
+  local ends_soon = left >= 0 and left <= 5000 and life > 10000
+  if ends_soon then life = left elseif not is_newer then life = math.max(life, left) end
+  if is_newer then store(key, text, life) return 3 end
   local count_known = string.match(there, '^(%d+)@')
-  store(key, count_known .. '@' .. version .. '@' .. read_at,
-        math.max(life, redis.call('PTTL', key)))
+  store(key, count_known .. '@' .. version .. '@' .. read_at, life)
   return 4
 end
 local effects = {}

@@ -171,6 +171,20 @@ TEST_CASE("count cache: a value lives for no longer than its put allows") {
   CHECK(fixture.Get(kItem).kind == Kind::kLease);
 }
 
+TEST_CASE("count cache: what is put over a count that must not stay does not make it stay") {
+  Fixture fixture;
+  const FillToken token = fixture.Lease();
+  CountPut put = {fixture.Entry(7, 1), token};
+  put.life_max = absl::Seconds(1);
+  CHECK(BlockingWait(fixture.under_test->cache().Put({put})));
+  // As it is seen again, and as it has changed: both may lack a write that the first one lacks.
+  fixture.Put(fixture.Entry(7, 1));
+  fixture.Put(fixture.Entry(8, 2));
+  CHECK(fixture.Get(kItem).entry.count == 8);
+  fixture.under_test->Elapse(absl::Milliseconds(1100));
+  CHECK(fixture.Get(kItem).kind == Kind::kLease);
+}
+
 // ---- Rules 2 and 4: fills ----------------------------------------------------------------------
 
 TEST_CASE("count cache: a fill is what later gets are answered with") {

@@ -155,6 +155,24 @@ TEST_CASE("script put counts: what it writes lives as long as the rules say") {
     CHECK(put(10, 102, 0, 90'000) == 4);
     CHECK(life() > 80'000);
   }
+  SECTION("what ends as soon as a count of a replica keeps its end") {
+    const int64_t short_ms = absl::ToInt64Milliseconds(kReplicaFillLife);
+    redis.Ask({"SET", "counter:post:1", "5@10@100", "PX", absl::StrCat(short_ms)});
+    CHECK(put(10, 101, 0, 60'000) == 4);
+    CHECK(life() <= short_ms);
+    CHECK(put(11, 102, 0, 60'000) == 3);
+    CHECK(life() <= short_ms);
+    CHECK(life() > short_ms / 2);
+    CHECK(redis.Ask({"GET", "counter:post:1"}).text == "5@11@102");
+    redis.Ask({"PEXPIRE", "counter:post:1", absl::StrCat(2 * short_ms)});
+    CHECK(put(12, 103, 0, 60'000) == 3);
+    CHECK(life() > 50'000);
+  }
+  SECTION("where all values end soon they live on") {
+    redis.Ask({"SET", "counter:post:1", "5@10@100", "PX", "2000"});
+    CHECK(put(10, 101, 0, 4000) == 4);
+    CHECK(life() > 2000);
+  }
   SECTION("what has ended on its way is not stored") {
     redis.Ask({"SET", "counter:post:1", "!7@0", "PX", "3000"});
     CHECK(put(10, 100, 7, 0) == 3);
