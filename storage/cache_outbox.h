@@ -34,7 +34,9 @@ struct ChangedItem {
 // never compare them to find out what is new.
 struct OutboxRow {
   int64_t id = 0;
-  int lane = 0;  // Which of the store's writers made it, and will delete it.
+  int lane = 0;         // Which of the store's writers made it, and will delete it.
+  int64_t history = 0;  // Of the store, as that writer counts them: in another one numbers come
+                        // again, for other rows.
 };
 
 class OutboxListener {

@@ -117,7 +117,7 @@ void Lane::SendUnit(WriteUnit unit) {
   stats_.rows += static_cast<int64_t>(unit.rows.size());
   stats_.mutations += unit.mutations;
   StatementCall call = ApplyUnit(unit, note);
-  in_flight_[id] = {std::move(unit), std::move(note.acknowledged), Now()};
+  in_flight_[id] = {std::move(unit), std::move(note.acknowledged), history_, Now()};
   link_.Send({std::move(call)}, [this, id](const UnitReply& reply) { UnitEnded(id, reply); });
 }
 
@@ -144,7 +144,8 @@ void Lane::UnitEnded(UnitId id, const UnitReply& reply) {
 
 void Lane::Commit(const InFlight& sent, const UnitApplied& applied) {
   if (applied.outbox_id.has_value())
-    host_.BatchCommitted({*applied.outbox_id, options_.number}, ChangedItems(sent.unit, applied));
+    host_.BatchCommitted({*applied.outbox_id, options_.number, sent.history},
+                         ChangedItems(sent.unit, applied));
   if (options_.observer != nullptr) {
     CommittedBatch batch;
     batch.units = 1;
@@ -158,7 +159,7 @@ void Lane::Commit(const InFlight& sent, const UnitApplied& applied) {
 
 void Lane::Fail(const InFlight& sent, const UnitVerdict& verdict) {
   // Deleting a row twice does no harm.
-  for (const int64_t outbox_id : sent.acknowledged) Acknowledge(outbox_id);
+  for (const int64_t id : sent.acknowledged) Acknowledge({id, options_.number, sent.history});
   if (verdict.failure == UnitFailure::kRetryable) stats_.retries.Count(verdict.met);
   if (verdict.failure == UnitFailure::kRejected)
     ++(sent.unit.rows.size() > 1 ? stats_.bisected : stats_.refused);
@@ -175,10 +176,11 @@ void Lane::FailWaiting(const absl::Status& error) {
   GiveEnded();
 }
 
-void Lane::Acknowledge(int64_t outbox_id) {
+void Lane::Acknowledge(const OutboxRow& row) {
+  if (row.history != history_) return;
   // What is forgotten here stays in the table, for whoever looks after old rows.
   if (static_cast<int>(acknowledged_.size()) < options_.acknowledged_max)
-    acknowledged_.push_back(outbox_id);
+    acknowledged_.push_back(row.id);
 }
 
 void Lane::GiveEnded() {

@@ -90,9 +90,13 @@ class Lane final : public Link::Owner {
   }
   // Ends everything that waits.
   void FailWaiting(const absl::Status& error);
-  void Acknowledge(int64_t outbox_id);
+  // A row of another history than the present one is left alone.
+  void Acknowledge(const OutboxRow& row);
   // After a failover: numbers of lost rows may be given out again.
-  void ForgetAcknowledged() { acknowledged_.clear(); }
+  void BeginHistory() {
+    acknowledged_.clear();
+    ++history_;
+  }
 
   const Link& link() const { return link_; }
   int waiting() const { return combiner_.waiting(); }
@@ -108,6 +112,7 @@ class Lane final : public Link::Owner {
   struct InFlight {
     WriteUnit unit;
     std::vector<int64_t> acknowledged;
+    int64_t history = 0;  // In which it was sent.
     MonotonicTime sent;
   };
 
@@ -124,7 +129,8 @@ class Lane final : public Link::Owner {
   WriteCombiner combiner_;
   QueuePatience patience_;
   std::map<UnitId, InFlight> in_flight_;
-  std::deque<int64_t> acknowledged_;  // To be deleted by the next unit.
+  std::deque<int64_t> acknowledged_;  // To be deleted by the next unit; of this history.
+  int64_t history_ = 0;
   std::vector<EndedMutation> ended_;  // To be given to the host.
   Stats stats_;
   Link link_;

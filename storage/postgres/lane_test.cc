@@ -338,7 +338,7 @@ TEST_CASE("while the link is down, what waits can be ended as not applied") {
 TEST_CASE("acknowledged outbox rows go with the next unit, and again if that was not committed") {
   Stage stage;
   stage.connection->Accept();
-  stage.lane->Acknowledge(41);
+  stage.lane->Acknowledge({41});
   stage.Like(1, 10);
   stage.lane->Pump();
   const auto acknowledged = [&] {
@@ -351,6 +351,28 @@ TEST_CASE("acknowledged outbox rows go with the next unit, and again if that was
   stage.Like(2, 10);
   stage.lane->Pump();
   CHECK(acknowledged().empty());
+}
+
+TEST_CASE("a row that is acknowledged after a failover does not delete another one of its number") {
+  Stage stage;
+  stage.connection->Accept();
+  const auto acknowledged = [&] {
+    return *DecodeIntArray(stage.connection->sent.back()[0].parameters[5]);
+  };
+  const OutboxRow former = {41, 0, 0};
+  stage.lane->Acknowledge(former);
+  stage.Like(1, 10);
+  stage.lane->Pump();
+  stage.lane->BeginHistory();
+  // What the unit in flight was to delete is not to be deleted again, and neither is what comes.
+  stage.connection->Fail("40001");
+  CHECK(acknowledged().empty());
+  stage.lane->Acknowledge(former);
+  stage.connection->Commit({{true, 1, 5}}, 41);
+  stage.lane->Acknowledge({41, 0, 1});
+  stage.Like(2, 10);
+  stage.lane->Pump();
+  CHECK(acknowledged() == std::vector<int64_t>{41});
 }
 
 TEST_CASE(

@@ -118,7 +118,9 @@ absl::Status StoreLoop::Start() {
   thread_ = std::thread([this] { loop_.run(); });
   const MonotonicTime until = Now() + options_.open_wait;
   MutexLock lock(seen_mutex_);
-  while (!health_.ok() && !refused_ && Now() < until) seen_changed_.WaitUntil(seen_mutex_, until);
+  // Who serves before it knows of a failover would believe caches that remember what that has lost.
+  while ((!health_.ok() || !knows_failovers_) && !refused_ && Now() < until)
+    seen_changed_.WaitUntil(seen_mutex_, until);
   return refused_ ? health_ : absl::OkStatus();
 }
 
@@ -170,7 +172,7 @@ void StoreLoop::BatchCommitted(const OutboxRow& row, const std::vector<ChangedIt
   if (listener != nullptr) {
     listener->BatchCommitted(row, changed);
   } else {
-    lanes_[static_cast<size_t>(row.lane)]->Acknowledge(row.id);
+    lanes_[static_cast<size_t>(row.lane)]->Acknowledge(row);
   }
 }
 
@@ -178,7 +180,7 @@ void StoreLoop::Acknowledge(const OutboxRow& row) {
   if (!Enter()) return;
   Post([this, row] {
     if (row.lane >= 0 && row.lane < static_cast<int>(lanes_.size()))
-      lanes_[static_cast<size_t>(row.lane)]->Acknowledge(row.id);
+      lanes_[static_cast<size_t>(row.lane)]->Acknowledge(row);
   });
 }
 

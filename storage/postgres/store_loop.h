@@ -219,7 +219,8 @@ class StoreLoop final : public Lane::Host {
   absl::Status health_ ABSL_GUARDED_BY(seen_mutex_);
   std::string timeline_ ABSL_GUARDED_BY(seen_mutex_) = "unknown";
   std::optional<Failover> failover_ ABSL_GUARDED_BY(seen_mutex_);
-  bool refused_ ABSL_GUARDED_BY(seen_mutex_) = false;  // Lasting.
+  bool knows_failovers_ ABSL_GUARDED_BY(seen_mutex_) = false;  // Of all until the first session.
+  bool refused_ ABSL_GUARDED_BY(seen_mutex_) = false;          // Lasting.
   StoreStats stats_ ABSL_GUARDED_BY(seen_mutex_);
 
   std::thread thread_;

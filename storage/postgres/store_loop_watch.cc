@@ -122,7 +122,7 @@ void StoreLoop::FollowPrimary() {
   if (history_.timeline() != before) {
     meter_.Forget();
     noted_timeline_ = 0;
-    for (const auto& lane : lanes_) lane->ForgetAcknowledged();
+    for (const auto& lane : lanes_) lane->BeginHistory();
   }
   constexpr absl::string_view kWhy = "another server took over as the primary";
   for (const auto& lane : lanes_)
@@ -191,11 +191,13 @@ void StoreLoop::NoteTimeline() {
     const auto noted = DecodeNotedTimeline(reply.tables[0]);
     if (!noted.ok() || !noted->has_value()) return;
     noted_timeline_ = timeline;
+    MutexLock lock(seen_mutex_);
+    knows_failovers_ = true;
+    seen_changed_.NotifyAll();
     if (!(*noted)->followed) return;
     Failover failover;
     failover.seen = (*noted)->seen;
     failover.kept_until = (*noted)->kept_until.value_or(absl::InfinitePast());
-    MutexLock lock(seen_mutex_);
     failover_ = failover;
   });
 }
