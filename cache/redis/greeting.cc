@@ -115,4 +115,8 @@ bool SaysUnusable(const Reply& reply) {
   return false;
 }
 
+bool SaysNotOwner(const Reply& reply) {
+  return reply.is_error("MOVED") || reply.is_error("CLUSTERDOWN");
+}
+
 }  // namespace counter::redis

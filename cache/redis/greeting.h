@@ -53,6 +53,10 @@ Commands WriteProbe(absl::string_view key);
 // takes no writes, is loading, or does not know us any more.
 bool SaysUnusable(const Reply& reply);
 
+// Whether this answer to a write of a key of the node's own slots says that it serves them no more:
+// the map of the slots is to be asked for.
+bool SaysNotOwner(const Reply& reply);
+
 }  // namespace counter::redis
 
 #endif  // COUNTER_CACHE_REDIS_GREETING_H_

@@ -222,9 +222,15 @@ void Link::WatchLink(MonotonicTime now) {
 
 void Link::BeginHeartbeat(MonotonicTime now) {
   heartbeat_at_ = now + options_.heartbeat;
-  // Its answer is looked at as every answer is.
+  // Its answer is looked at as every answer is; and who asks a node for nothing else would not hear
+  // that another one has taken over, and what was put here lately forgotten by then.
   if (breaker_.state() == Breaker::State::kClosed) {
-    AddOwn(WriteProbe(probed_key_), now + options_.heartbeat, [](const Answer&) {});
+    SessionPtr session = session_;
+    AddOwn(WriteProbe(probed_key_), now + options_.heartbeat,
+           [this, session](const Answer& answer) {
+             if (session != session_ || !answer || answer->empty()) return;
+             if (SaysNotOwner(answer->front())) owner_.OnNotOwner(*this);
+           });
   }
 }
 

@@ -52,6 +52,8 @@ class Link : public std::enable_shared_from_this<Link> {
     virtual void OnNewRun(Link& link) = 0;
     // usable() has changed.
     virtual void OnUsable(Link& link) = 0;
+    // It says that the slots of its probe's key are not its own.
+    virtual void OnNotOwner(Link& link) = 0;
     // That it is connected, and each time why it is not, but not at every attempt.
     virtual void OnNews(Link& link, absl::string_view what) = 0;
     // Every time why it is not connected.

@@ -101,6 +101,12 @@ void Servers::OnUsable(Link& /*link*/) {
   Watch();
 }
 
+void Servers::OnNotOwner(Link& /*link*/) {
+  if (kind_ != Kind::kCluster) return;
+  refresh_.Want();
+  Watch();
+}
+
 void Servers::OnNews(Link& link, absl::string_view what) {
   if (kind_ == Kind::kCluster || seeds_.size() > 1)
     Say(absl::StrCat(ToText(link.node()), ": ", what));

@@ -103,6 +103,7 @@ class Servers final : public Link::Owner {
   void OnUsable(Link& link) override;
   void OnNews(Link& link, absl::string_view what) override;
   void OnTrouble(Link& link, absl::string_view what) override;
+  void OnNotOwner(Link& link) override;
 
   // Links.
   Held* Hold(const Node& node);  // Makes the link if there is none; null: no room.

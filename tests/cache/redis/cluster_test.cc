@@ -319,6 +319,30 @@ TEST_CASE(
   CHECK_FALSE(lost[16383]);
 }
 
+TEST_CASE("cluster: who asks a node for nothing hears by a heartbeat that another one took over") {
+  const auto cluster = OwnCluster();
+  ConnectionOptions options = OptionsFor(*cluster);
+  options.cluster.refresh_period = absl::Hours(1);  // Not by asking for the map now and then.
+  Connection connection(options);
+  Mutex mutex;
+  SlotSet lost ABSL_GUARDED_BY(mutex);
+  connection.OnNewRun([&](const SlotSet& slots) {
+    MutexLock lock(mutex);
+    lost |= slots;
+  });
+  connection.Start();
+  REQUIRE(BecomesWhole(connection));
+  const absl::Status failed_over = cluster->FailOver(cluster->node(1));
+  INFO(failed_over);
+  REQUIRE(failed_over.ok());
+  REQUIRE(Eventually(absl::Seconds(15) * Slowness(), [&] {
+    MutexLock lock(mutex);
+    return lost[5461];
+  }));
+  MutexLock lock(mutex);
+  CHECK_FALSE(lost[0]);
+}
+
 TEST_CASE(
     "cluster: one that is down answers nothing and fails nothing, and is used when it is up") {
   // With full coverage asked for, one lost master takes all slots down until its replica takes
