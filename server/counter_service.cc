@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/error.h"
+#include "server/count_reads.h"
 
 namespace counter {
 namespace {
@@ -342,7 +343,7 @@ Task<absl::StatusOr<std::vector<CountAnswer>>> CounterService::ReadCounts(
   std::string timeline = parts_.store.Timeline();
   for (size_t i = 0; i < reads.size(); ++i) {
     const CountEntry& entry = lookups[i].entry;
-    if (lookups[i].kind == CountLookup::Kind::kHit && entry.version >= reads[i].min_version) {
+    if (AnswersRead(lookups[i], reads[i].min_version)) {
       answers[i] = {entry.count, AnswerSource::kCache, entry.read_at,
                     EncodeConsistencyToken(entry.item, entry.version, timeline), entry.version};
     } else {
@@ -370,16 +371,9 @@ Task<absl::StatusOr<std::vector<CountAnswer>>> CounterService::ReadCounts(
     answers[place] = {count.count, SourceOf(count.source), counts->as_of,
                       EncodeConsistencyToken(missing[i].item, count.version, timeline),
                       count.version};
-    CountPut put;
-    put.entry = {missing[i].item, count.count, count.version, counts->as_of};
-    put.token = lookups[place].token;
-    if (count.source == ReadSource::kReplica) {
-      // It may be older than a write that was put before, so it fills a lease or nothing, and does
-      // not stay.
-      if (put.token == 0) continue;
-      put.life_max = kReplicaFillLife;
-    }
-    puts.push_back(put);
+    const std::optional<CountPut> fill =
+        FillOf(missing[i].item, count, counts->as_of, lookups[place].token);
+    if (fill.has_value()) puts.push_back(*fill);
   }
   if (!puts.empty()) {
     Task<bool> put = parts_.count_cache.Put(std::move(puts));

@@ -6,33 +6,16 @@
 #include "absl/base/thread_annotations.h"
 #include "base/mutex.h"
 #include "cache/local/lru_map.h"
+#include "cache/near/known_count.h"
 
 namespace counter {
-namespace {
-
-// While one caller asks the far cache, the others are answered from here for so long; then another
-// one asks. Longer than the far cache's budget of 20 ms.
-constexpr absl::Duration kAsking = absl::Milliseconds(50);
-
-// How long after its end a count still keeps older ones out.
-constexpr absl::Duration kRememberOlder = absl::Seconds(5);
-
-struct Known {
-  int64_t count = 0;
-  int64_t version = -1;  // Less than any.
-  absl::Time read_at;
-  MonotonicTime fresh_until;
-  MonotonicTime stale_until;
-};
-
-}  // namespace
 
 struct alignas(64) NearCountCache::Shard {
   explicit Shard(size_t room) : entries_max(room) {}
 
   const size_t entries_max;
   mutable Mutex mutex;
-  LruMap<Item, Known> known ABSL_GUARDED_BY(mutex);
+  LruMap<Item, KnownCount> known ABSL_GUARDED_BY(mutex);
   uint64_t evicts ABSL_GUARDED_BY(mutex) = 0;  // Evict() of any of its items.
   Stats stats ABSL_GUARDED_BY(mutex);
 };
@@ -102,8 +85,8 @@ Task<std::vector<PeekedCount>> NearCountCache::Peek(std::vector<Item> items) {
     peeked[i].kind = PeekedCount::Kind::kNothing;
     Shard& shard = ShardFor(items[i]);
     MutexLock lock(shard.mutex);
-    const Known* known = shard.known.Peek(items[i]);
-    if (known == nullptr || now >= known->stale_until) continue;
+    const KnownCount* known = shard.known.Peek(items[i]);
+    if (known == nullptr || known->is_stale(now)) continue;
     peeked[i] = {PeekedCount::Kind::kValue,
                  {items[i], known->count, known->version, known->read_at}};
   }
@@ -113,13 +96,8 @@ Task<std::vector<PeekedCount>> NearCountCache::Peek(std::vector<Item> items) {
 NearCountCache::Seen NearCountCache::Look(const Item& item, MonotonicTime now) {
   Shard& shard = ShardFor(item);
   MutexLock lock(shard.mutex);
-  Known* known = shard.known.Find(item);
-  if (known == nullptr || now >= known->stale_until) {
-    ++shard.stats.misses;
-    return {std::nullopt, shard.evicts};
-  }
-  if (now >= known->fresh_until) {
-    known->fresh_until = std::min(now + kAsking, known->stale_until);
+  KnownCount* known = shard.known.Find(item);
+  if (known == nullptr || !known->Answers(now)) {
     ++shard.stats.misses;
     return {std::nullopt, shard.evicts};
   }
@@ -132,22 +110,14 @@ bool NearCountCache::Keep(const CountEntry& entry, MonotonicTime now,
   Shard& shard = ShardFor(entry.item);
   MutexLock lock(shard.mutex);
   if (evicts.has_value() && *evicts != shard.evicts) return true;
-  Known& known = shard.known.FindOrMake(entry.item);
+  KnownCount& known = shard.known.FindOrMake(entry.item);
   if (shard.known.size() > shard.entries_max) {
     shard.known.PopOldest();
     ++shard.stats.evictions;
   }
-  // Versions that the store has lost in a failover must not stand in the way of its later ones.
-  if (entry.version < known.version && now < known.stale_until + kRememberOlder) {
-    ++shard.stats.older;
-    return false;
-  }
-  // A newer version has all that was in the older one. Of one that goes back that is not known.
-  const bool goes_back = entry.version < known.version;
-  known = {entry.count, entry.version,
-           goes_back ? entry.read_at : std::max(entry.read_at, known.read_at), now + options_.fresh,
-           now + options_.stale};
-  return true;
+  if (known.Take(entry, now, {options_.fresh, options_.stale})) return true;
+  ++shard.stats.older;
+  return false;
 }
 
 NearCountCache::Stats NearCountCache::stats() const {
