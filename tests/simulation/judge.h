@@ -59,6 +59,8 @@ class Judge {
   void FactLost(int user, int item) { fact_lost_[user][item] = true; }
   // What Redis had shown and acknowledged may be gone, until it is put again.
   void RedisForgot();
+  // The same of one item's count: of a cluster one node forgets its own.
+  void RedisForgot(int item) { seen_[item] = acknowledged_[item] = 0; }
 
   // All messages have arrived or are lost, and every tick had its chance.
   void AtRest(const Redis& redis, absl::Duration now);
