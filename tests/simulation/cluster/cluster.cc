@@ -28,8 +28,10 @@ ClusterWorld::ClusterWorld(uint64_t seed, const Decisions& decisions, const Faul
   for (auto& server : servers_) {
     server = std::make_unique<Server>();
     server->believed_since.fill(-absl::InfiniteDuration());
-    server->linked.fill(true);
-    for (const int owner : {0, 1, 2}) server->run_seen[At(owner)] = 0;
+    for (const int owner : {0, 1, 2}) {
+      server->linked[At(owner)] = true;
+      server->run_seen[At(owner)] = 0;
+    }
   }
 }
 
@@ -64,22 +66,24 @@ void ClusterWorld::Step() {
 
 // ---- Faults ------------------------------------------------------------------------------------
 
+// One of those that the schedule may hold.
 void ClusterWorld::Break() {
-  const uint64_t what = Random(100);
-  if (what < 25) {
-    if (!faults_.evictions) return;
-    const int item = Pick(kItems);
-    Trace([&] { return absl::StrCat("the count of ", item, " dies"); });
-    nodes_.node(nodes_.owners()[At(item)]).cells[At(item)] = {};
-  } else if (what < 35) {
-    if (faults_.crashes) Crash(Pick(kServers));
-  } else if (what < 55) {
-    if (faults_.failovers) BreakMaster();
-  } else if (what < 80) {
-    if (faults_.restarts) Restart();
-  } else {
-    if (faults_.migrations) Move();
-  }
+  std::array<void (ClusterWorld::*)(), 6> breaks = {};
+  size_t count = 0;
+  if (faults_.evictions) breaks[count++] = &ClusterWorld::Evict;
+  if (faults_.crashes) breaks[count++] = &ClusterWorld::CrashOne;
+  if (faults_.failovers) breaks[count++] = &ClusterWorld::BreakMaster;
+  if (faults_.restarts) breaks[count++] = &ClusterWorld::Restart;
+  // A slot moves in three steps.
+  for (int i = 0; i < 2; ++i)
+    if (faults_.migrations) breaks[count++] = &ClusterWorld::Move;
+  if (count > 0) (this->*breaks[Random(count)])();
+}
+
+void ClusterWorld::Evict() {
+  const int item = Pick(kItems);
+  Trace([&] { return absl::StrCat("the count of ", item, " dies"); });
+  nodes_.node(nodes_.owners()[At(item)]).cells[At(item)] = {};
 }
 
 void ClusterWorld::Crash(int number) {
@@ -110,10 +114,14 @@ void ClusterWorld::Crash(int number) {
   crashed_at_ = now_;
 }
 
-// A node that a slot moves to does not fail here: what was put there since is lost unnoticed, since
-// the map does not say so yet (docs/contract.md).
-bool ClusterWorld::IsTarget(int node) const {
-  return nodes_.moves_to(0) == node || nodes_.moves_to(1) == node;
+// Nodes between which a slot moves do not fail here: what was put into it by then may be lost
+// unnoticed, since the map does not say yet where it was put (docs/contract.md).
+bool ClusterWorld::IsMoving(int node) const {
+  for (int item = 0; item < kItems; ++item) {
+    const int target = nodes_.moves_to(item);
+    if (target == node || (target != kNobody && nodes_.owners()[At(item)] == node)) return true;
+  }
+  return false;
 }
 
 // A master dies, or is cut off from the others: after a while its replica takes over.
@@ -123,7 +131,7 @@ void ClusterWorld::BreakMaster() {
   ClusterNodes::Node& master = nodes_.node(number);
   const ClusterNodes::Node& replica = nodes_.node(nodes_.replica_of(shard));
   if (!master.running || master.cut_off_at.has_value()) return;
-  if (!replica.running || replica.cut_off_at.has_value() || IsTarget(number)) return;
+  if (!replica.running || replica.cut_off_at.has_value() || IsMoving(number)) return;
   const bool dies = Chance(50);
   Trace([&] { return absl::StrCat("master ", number, dies ? " dies" : " is cut off"); });
   if (dies) {
@@ -162,7 +170,7 @@ void ClusterWorld::Restart() {
   const int shard = Pick(kShards);
   const int number = nodes_.master_of(shard);
   const ClusterNodes::Node& master = nodes_.node(number);
-  if (!master.running || master.cut_off_at.has_value() || IsTarget(number)) return;
+  if (!master.running || master.cut_off_at.has_value() || IsMoving(number)) return;
   const bool with_file = Chance(80);
   Trace([&] {
     return absl::StrCat("node ", number, " starts again", with_file ? " from a file" : "");

@@ -55,6 +55,7 @@ struct Server {
   redis::RecentPuts recent_puts{absl::Seconds(10), 1000};
   redis::RefreshSchedule refresh{absl::Seconds(1), absl::Seconds(10)};
   Owners owners = {0, 1};            // Its map.
+  int asked_last = 0;                // For a map.
   std::array<bool, kItems> moved{};  // Slots that have another owner since the last map.
   std::array<bool, kNodes> linked{};
   std::array<std::optional<int>, kNodes> run_seen;
@@ -115,8 +116,10 @@ class ClusterWorld {
   // ---- Faults and time (cluster.cc).
   void Step();
   void Break();
+  void Evict();
+  void CrashOne() { Crash(Pick(kServers)); }
   void Crash(int server);
-  bool IsTarget(int node) const;
+  bool IsMoving(int node) const;
   void BreakMaster();
   void FailOver(int shard);
   void Restart();

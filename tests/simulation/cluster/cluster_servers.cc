@@ -7,6 +7,14 @@
 #include "tests/simulation/cluster/cluster.h"
 
 namespace counter::simulation::cluster {
+namespace {
+
+// Node 2 owns all the other slots.
+bool IsOwner(const Server& server, int node) {
+  return server.owners[0] == node || server.owners[1] == node || node == 2;
+}
+
+}  // namespace
 
 Journey ClusterWorld::Begin(int server, int item) {
   Journey journey;
@@ -53,8 +61,9 @@ void ClusterWorld::OnRefused(int server, int item, const redis::Reply& reply, Jo
   journey.asking = journey.leg.asking && decisions_.asks_before_asking;
   // A connection to a node that was not asked before is made at once, or the command is lost.
   Server& asker = ServerAt(server);
-  if (!asker.linked[At(journey.node)] && nodes_.node(journey.node).running && Chance(80))
-    asker.linked[At(journey.node)] = true;
+  if (asker.linked[At(journey.node)] || !nodes_.node(journey.node).running || !Chance(80)) return;
+  asker.linked[At(journey.node)] = true;
+  asker.run_seen[At(journey.node)] = nodes_.node(journey.node).run;
 }
 
 // ---- Links -------------------------------------------------------------------------------------
@@ -70,7 +79,8 @@ void ClusterWorld::Unlink(int node) {
 void ClusterWorld::Connect(int server) {
   Server& one = ServerAt(server);
   for (int number = 0; number < kNodes; ++number) {
-    if (one.linked[At(number)] || !nodes_.node(number).running || !Chance(80)) continue;
+    if (!IsOwner(one, number) || one.linked[At(number)]) continue;
+    if (!nodes_.node(number).running || !Chance(80)) continue;
     one.linked[At(number)] = true;
     Believe(server, number);
     const int run = nodes_.node(number).run;
@@ -130,8 +140,14 @@ void ClusterWorld::Watch(int server) {
 
 void ClusterWorld::AskForMap(int server) {
   Server& one = ServerAt(server);
-  const int asked = Pick(kNodes);
-  if (!one.linked[At(asked)] || !nodes_.node(asked).running) return;
+  // In turn: one that is cut off knows no better.
+  int asked = kNobody;
+  for (int i = 1; i <= kNodes && asked == kNobody; ++i) {
+    const int next = (one.asked_last + i) % kNodes;
+    if (one.linked[At(next)] && nodes_.node(next).running) asked = next;
+  }
+  if (asked == kNobody) return;
+  one.asked_last = asked;
   one.refresh.OnBegin(Monotonic(now_));
   one.refresh.OnEnd();
   if (faults_.losses && Chance(10))
@@ -154,10 +170,13 @@ void ClusterWorld::Install(int server, const Owners& owners) {
     one.owners = ClusterMaps::OwnersIn(ClusterMaps::All().Of(owners));
   }
   for (int number = 0; number < kNodes; ++number) {
-    const bool is_owner = one.owners[0] == number || one.owners[1] == number || number == 2;
+    if (IsOwner(one, number)) {
+      if (one.linked[At(number)]) Believe(server, number);
+      continue;
+    }
     // The connection to a node that owns nothing is given up, and with it what was known of it.
-    if (!is_owner) one.run_seen[At(number)].reset();
-    if (is_owner && one.linked[At(number)]) Believe(server, number);
+    one.linked[At(number)] = false;
+    one.run_seen[At(number)].reset();
   }
 }
 

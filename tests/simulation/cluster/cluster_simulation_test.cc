@@ -96,6 +96,14 @@ std::string Found(const char* name, const Decisions& wrong, const Faults& faults
   return searched.violation;
 }
 
+// Nodes start anew, and nothing else happens.
+constexpr Faults kRestarts = {.losses = true,
+                              .evictions = false,
+                              .crashes = false,
+                              .failovers = false,
+                              .restarts = true,
+                              .migrations = false};
+
 TEST_CASE("cluster simulation: a map that is never asked for again is found") {
   Decisions wrong;
   wrong.refreshes_map = false;
@@ -106,13 +114,7 @@ TEST_CASE("cluster simulation: a node's new run after which nothing is put again
   Decisions wrong;
   wrong.puts_again_on_new_run = false;
   // What is older than the start is not believed, so it takes a file of the last second.
-  const Faults restarts = {.losses = true,
-                           .evictions = false,
-                           .crashes = false,
-                           .failovers = false,
-                           .restarts = true,
-                           .migrations = false};
-  CHECK_FALSE(Found("nothing put again on a new run", wrong, restarts).empty());
+  CHECK_FALSE(Found("nothing put again on a new run", wrong, kRestarts).empty());
 }
 
 TEST_CASE("cluster simulation: a new owner to whom nothing is put again is found") {
@@ -131,7 +133,7 @@ TEST_CASE(
 TEST_CASE("cluster simulation: an old file that is believed is found") {
   Decisions wrong;
   wrong.doubts_old_files = false;
-  CHECK_FALSE(Found("an old file", wrong).empty());
+  CHECK_FALSE(Found("an old file", wrong, kRestarts).empty());
 }
 
 // What is not sent on costs speed: a put that does not arrive is owed, and put again.
