@@ -82,6 +82,7 @@ class Tier {
   static size_t At(int number) { return static_cast<size_t>(number); }
   bool Chance(uint64_t percent) { return world_.Chance(percent); }
   int Pick(int below) { return static_cast<int>(world_.Random(static_cast<uint64_t>(below))); }
+  int PickItem() { return world_.faults.one_item ? 0 : Pick(kItems); }
   absl::Duration now() const { return world_.now(); }
   KnownCountLife NearLife() const {
     if (world_.decisions.near_is_bounded) return {kNearFresh, kNearStale};

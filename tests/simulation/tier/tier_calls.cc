@@ -26,8 +26,8 @@ void Tier::BeginRead() {
   Server& server = *servers_[At(Pick(kServers))];
   if (!server.serves) return;
   const uint64_t mode = world_.Random(10);
-  std::vector<int> items = {Pick(kItems)};
-  if (Chance(20)) items = {0, 1};
+  std::vector<int> items = {PickItem()};
+  if (!world_.faults.one_item && Chance(20)) items = {0, 1};
   StartRead(server, Pick(kCallers), std::move(items), mode == 0, mode > 5);
 }
 

@@ -11,7 +11,7 @@ void Tier::Break() {
   const uint64_t what = world_.Random(100);
   if (what < 30) {
     if (!world_.faults.evictions) return;
-    const int item = Pick(kItems);
+    const int item = PickItem();
     world_.Note([&] { return absl::StrCat("the count of ", item, " dies"); });
     redis_[At(item)] = {};
   } else if (what < 42) {

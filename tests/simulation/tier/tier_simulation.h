@@ -62,6 +62,7 @@ struct Faults {
   // The old primary is stopped or cut off before another one takes over. False: it is made
   // read-only and goes on answering reads.
   bool fences = true;
+  bool one_item = false;  // All of it about one item.
 };
 
 struct Outcome {

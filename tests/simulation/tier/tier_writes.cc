@@ -21,7 +21,7 @@ void Tier::BeginWrite() {
   Write write;
   write.life = server.life;
   write.caller = Pick(kCallers);
-  write.item = Pick(kItems);
+  write.item = PickItem();
   write.began_at = now();
   open_.push_back(static_cast<int>(writes_.size()));
   writes_.push_back(write);
