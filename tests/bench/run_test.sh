@@ -39,3 +39,7 @@ PYTHON
 "$run" --long --tiny --programs "$programs" --out "$TEST_TMPDIR/long" --folder /tmp
 values=$(grep -cE '^\| .* \| [0-9.e+]+ \| (<|<=|>=) [0-9.]+ \| (met|missed) \|' "$TEST_TMPDIR/long/long.md")
 [[ $values == 4 ]] || { cat "$TEST_TMPDIR/long/long.md"; exit 1; }
+
+"$run" --checks --tiny --programs "$programs" --out "$TEST_TMPDIR/checks" --folder /tmp
+[[ $(grep -cE '^\| (yes|no) \| [0-9]+ \| [0-9.]+ ms/s \|' "$TEST_TMPDIR/checks/checks.md") == 4 ]] ||
+  { cat "$TEST_TMPDIR/checks/checks.md"; exit 1; }
