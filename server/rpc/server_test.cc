@@ -70,10 +70,11 @@ class StrangersListener {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
-    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
-    ::listen(socket_, 1);
-    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
+    auto* const place = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(socket_, place, size) == 0 && ::listen(socket_, 1) == 0 &&
+        ::getsockname(socket_, place, &size) == 0) {
+      port_ = ntohs(address.sin_port);
+    }
   }
   StrangersListener(const StrangersListener&) = delete;
   StrangersListener& operator=(const StrangersListener&) = delete;
@@ -82,7 +83,7 @@ class StrangersListener {
 
  private:
   int socket_;
-  int port_ = 0;
+  int port_ = 0;  // 0: it could not listen.
 };
 
 TEST_CASE("a unary call gets its handler's answer") {
