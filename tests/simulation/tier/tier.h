@@ -99,7 +99,8 @@ class Tier {
 
   // ---- Reads (tier_calls.cc).
   void BeginRead();
-  void StartRead(Server& server, int caller, std::vector<int> items, bool strong, bool with_tokens);
+  void StartRead(Server& server, int caller, const std::vector<int>& items, bool strong,
+                 bool with_tokens);
   void Ask(Server& server, Read read, std::vector<ItemRead> reads, Consistency consistency);
   void OnCounts(const Read& read, const std::vector<ItemRead>& asked,
                 const absl::StatusOr<CountsRead>& counts);

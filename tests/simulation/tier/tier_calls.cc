@@ -28,10 +28,10 @@ void Tier::BeginRead() {
   const uint64_t mode = world_.Random(10);
   std::vector<int> items = {PickItem()};
   if (!world_.faults.one_item && Chance(20)) items = {0, 1};
-  StartRead(server, Pick(kCallers), std::move(items), mode == 0, mode > 5);
+  StartRead(server, Pick(kCallers), items, mode == 0, mode > 5);
 }
 
-void Tier::StartRead(Server& server, int caller, std::vector<int> items, bool strong,
+void Tier::StartRead(Server& server, int caller, const std::vector<int>& items, bool strong,
                      bool with_tokens) {
   Read read;
   read.life = server.life;
