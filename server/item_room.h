@@ -15,9 +15,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/error.h"
-#include "server/admission.h"
 
 namespace counter {
 
@@ -50,14 +50,24 @@ class ItemRoom {
     const int64_t before = taken_.fetch_add(items, std::memory_order_relaxed);
     Share share(*this, items);
     if (items == 1 || before == 0 || before + items <= items_max_) return share;
-    absl::Status error = OverloadedError(items_max_, absl::Milliseconds(250), what_);
-    MarkNotApplied(error);
-    return error;
+    return Overloaded();
   }
 
   int64_t taken() const { return taken_.load(std::memory_order_relaxed); }
 
  private:
+  absl::Status Overloaded() const {
+    constexpr absl::Duration kRetryAfter = absl::Milliseconds(250);
+    absl::Status error = MakeError(
+        ErrorReason::kOverloaded,
+        absl::StrCat("the server has ", items_max_, " ", what_, ", its limit; try again in ",
+                     absl::ToInt64Milliseconds(kRetryAfter), " ms"));
+    SetRetryAfter(error, kRetryAfter);
+    SetQuotaViolation(error, {"server", absl::StrCat(items_max_, " ", what_)});
+    MarkNotApplied(error);
+    return error;
+  }
+
   const int items_max_;
   const char* const what_;
   std::atomic<int64_t> taken_ = 0;
