@@ -138,8 +138,6 @@ void Tier::OnCounts(const Read& read, const std::vector<ItemRead>& asked,
                                             server.history.timeline_number()};
     }
     std::optional<CountPut> fill = FillOf(asked[i].item, count, counts->as_of, read.tokens[i]);
-    if (!fill.has_value() && !world_.decisions.replica_fills_need_lease)
-      fill = CountPut{{asked[i].item, count.count, count.version, counts->as_of}, 0};
     if (!fill.has_value()) continue;
     if (!world_.decisions.replica_fills_are_short) fill->life_max = absl::InfiniteDuration();
     Message message;

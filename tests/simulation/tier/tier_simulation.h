@@ -34,12 +34,10 @@ struct Decisions {
   bool checks_timeline = true;      // Not those of a standby that was left behind.
   bool checks_token_of_what_was_read = true;  // And not in a question of its own.
   bool asks_primary_for_token = true;         // Where the replica has not what the token names.
-  bool asks_primary_again = true;  // Where it does not show yet what a replica has shown.
   // ---- Tokens.
   bool tokens_name_timeline = true;
   // ---- What a cache is told.
   bool replica_fills_are_short = true;
-  bool replica_fills_need_lease = true;
   bool short_fills_keep_their_end = true;  // Whatever is put over them.
   bool dates_by_replica = true;  // An answer is as old as its replica, not as its arrival.
   bool near_is_bounded = true;
