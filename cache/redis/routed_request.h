@@ -57,6 +57,7 @@ class RoutedRequest {
 
   // What is sent to the node of a leg.
   Commands CommandsOf(const Leg& leg) const;
+  int slot_of(size_t command) const { return commands_.places()[command].slot; }
 
   // The answer to CommandsOf(leg); absent: none in time, or the leg could not be sent.
   News OnAnswer(const Leg& leg, Answer answer);

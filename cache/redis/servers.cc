@@ -174,6 +174,10 @@ void Servers::SendLeg(const JourneyPtr& journey, const RoutedRequest::Leg& leg) 
     return OnLeg(journey, leg, std::nullopt);
   }
   if (!held->is_owner) held->was_sent_on_to = true;
+  // It may have started from a file that has keys of a slot which others owned since.
+  if (leg.asking)
+    for (const size_t command : leg.commands)
+      starts_.Raise(journey->request.slot_of(command), held->started);
   touched_.push_back(held->link);
   Request request = {journey->request.CommandsOf(leg), journey->deadline,
                      [this, journey, leg](Answer answer) {
@@ -189,8 +193,10 @@ void Servers::OnLeg(const JourneyPtr& journey, const RoutedRequest::Leg& leg, An
   RoutedRequest::News news = journey->request.OnAnswer(leg, std::move(answer));
   Count(news);
   for (const auto& [slot, node] : news.moved) {
-    if (map_ && map_->OwnerOf(slot) != node && map_->Assign(slot, node))
-      moved_.set(static_cast<size_t>(slot));
+    if (!map_ || map_->OwnerOf(slot) == node || !map_->Assign(slot, node)) continue;
+    moved_.set(static_cast<size_t>(slot));
+    const auto held = links_.find(node);
+    if (held != links_.end()) starts_.Raise(slot, held->second.started);
   }
   if (news.doubts_map) refresh_.Want();
   for (const RoutedRequest::Leg& next : news.next) SendLeg(journey, next);

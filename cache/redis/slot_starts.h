@@ -22,15 +22,18 @@ namespace counter::redis {
 
 class SlotStarts {
  public:
-  // The owner of `slots` was started at `start` or later. One thread at a time.
+  // The owner of `slots`, or who answers for one just now, was started at `start` or later. One
+  // thread at a time.
   void Raise(const SlotSet& slots, absl::Time start) {
     if (start == absl::InfinitePast()) return;
+    for (size_t slot = 0; slot < slots.size(); ++slot)
+      if (slots[slot]) Raise(static_cast<int>(slot), start);
+  }
+  void Raise(int slot, absl::Time start) {
+    if (start == absl::InfinitePast()) return;
     const int64_t us = absl::ToUnixMicros(start);
-    for (size_t slot = 0; slot < slots.size(); ++slot) {
-      std::atomic<int64_t>& known = us_[slot];
-      if (slots[slot] && us > known.load(std::memory_order_relaxed))
-        known.store(us, std::memory_order_relaxed);
-    }
+    std::atomic<int64_t>& known = us_[static_cast<size_t>(slot)];
+    if (us > known.load(std::memory_order_relaxed)) known.store(us, std::memory_order_relaxed);
   }
 
   // Infinitely long ago if nothing is known. Requires a slot.

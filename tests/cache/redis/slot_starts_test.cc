@@ -35,5 +35,14 @@ TEST_CASE("slot starts: the latest start of a slot's owners counts, and no other
   CHECK(starts->Of(kSlots - 1) == kStart);
 }
 
+TEST_CASE("slot starts: a node that answers for one slot raises that one alone") {
+  const auto starts = std::make_unique<SlotStarts>();
+  starts->Raise(7, kStart);
+  starts->Raise(7, kStart - absl::Seconds(1));
+  starts->Raise(8, absl::InfinitePast());
+  CHECK(starts->Of(7) == kStart);
+  CHECK(starts->Of(8) == absl::InfinitePast());
+}
+
 }  // namespace
 }  // namespace counter::redis::testing

@@ -130,7 +130,11 @@ void ClusterWorld::BreakMaster() {
   const int number = nodes_.master_of(shard);
   ClusterNodes::Node& master = nodes_.node(number);
   const ClusterNodes::Node& replica = nodes_.node(nodes_.replica_of(shard));
-  if (!master.running || master.cut_off_at.has_value()) return;
+  // Most of the three masters elect who takes over: there is none while two are away.
+  for (int other = 0; other < kShards; ++other) {
+    const ClusterNodes::Node& one = nodes_.node(nodes_.master_of(other));
+    if (!one.running || one.cut_off_at.has_value()) return;
+  }
   if (!replica.running || replica.cut_off_at.has_value() || IsMoving(number)) return;
   const bool dies = Chance(50);
   Trace([&] { return absl::StrCat("master ", number, dies ? " dies" : " is cut off"); });

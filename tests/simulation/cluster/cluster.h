@@ -112,6 +112,7 @@ class ClusterWorld {
   void Install(int server, const Owners& owners);
   void TellLoss(int server, const std::array<bool, kItems>& items);
   void Believe(int server, int node);
+  void BelieveOf(int server, int node, int item);
 
   // ---- Faults and time (cluster.cc).
   void Step();

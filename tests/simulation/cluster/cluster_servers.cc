@@ -1,5 +1,6 @@
 // What servers know of the cluster, as cache/redis/servers.cc keeps it: which node is asked, what a
 // refusal changes, when the map is asked for, and what may have been lost.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,8 @@ bool ClusterWorld::Reaches(int server, int item, Journey& journey) {
     journey.node = kNobody;
     return false;
   }
+  // As Servers::SendLeg.
+  if (journey.asking) BelieveOf(server, number, item);
   const redis::Reply reply = nodes_.Say(number, item, journey.asking, now_);
   if (!reply.is_error()) return true;
   OnRefused(server, item, reply, journey);
@@ -51,6 +54,7 @@ void ClusterWorld::OnRefused(int server, int item, const redis::Reply& reply, Jo
     if (one.owners[At(item)] == NumberOf(node) || !decisions_.refreshes_map) continue;
     one.owners = ClusterMaps::All().Assigned(one.owners, item, NumberOf(node));
     one.moved[At(item)] = true;
+    if (one.linked[At(NumberOf(node))]) BelieveOf(server, NumberOf(node), item);
   }
   if (news.doubts_map) one.refresh.Want();
   journey.node = kNobody;
@@ -93,16 +97,18 @@ void ClusterWorld::Connect(int server) {
   }
 }
 
+void ClusterWorld::Believe(int server, int node) {
+  for (int item = 0; item < kItems; ++item)
+    if (ServerAt(server).owners[At(item)] == node) BelieveOf(server, node, item);
+}
+
 // What stands on a node and was read before the node started is of a file. Redis tells its age in
 // whole seconds, and the earliest start that fits is taken.
-void ClusterWorld::Believe(int server, int node) {
-  Server& one = ServerAt(server);
+void ClusterWorld::BelieveOf(int server, int node, int item) {
   const absl::Duration started =
       nodes_.node(node).started - absl::Milliseconds(static_cast<int64_t>(Random(1000)));
-  for (int item = 0; item < kItems; ++item) {
-    absl::Duration& since = one.believed_since[At(item)];
-    if (one.owners[At(item)] == node) since = std::max(since, started);
-  }
+  absl::Duration& since = ServerAt(server).believed_since[At(item)];
+  since = std::max(since, started);
 }
 
 void ClusterWorld::TellLoss(int server, const std::array<bool, kItems>& items) {
