@@ -140,7 +140,7 @@ TEST_CASE(
   REQUIRE(postgres.standby().CatchesUpWith(postgres.primary(), kPatience));
   // From now on the standby gets nothing more.
   postgres.Sql(postgres.standby(), "ALTER SYSTEM SET primary_conninfo = ''");
-  postgres.Sql(postgres.standby(), "SELECT pg_reload_conf()");
+  REQUIRE(postgres.standby().Reload().ok());
   REQUIRE(Eventually(kPatience, [&] {
     return postgres.Sql(postgres.primary(), "SELECT count(*) FROM pg_stat_replication") == "0";
   }));

@@ -71,7 +71,7 @@ TEST_CASE("A PostgreSQL that comes back without fsync is refused, and used again
   CHECK(like.error().kind == client::ErrorKind::kUnavailable);
   CHECK(sql("SELECT count(*) FROM user_likes") == "1");
   sql("ALTER SYSTEM RESET fsync");
-  sql("SELECT pg_reload_conf()");
+  REQUIRE((*postgres)->Reload().ok());
   CHECK(Eventually(absl::Seconds(5) * Slowness(), [&] { return client.Like(3, Post(1)).ok(); }));
 }
 

@@ -105,7 +105,7 @@ TEST_CASE(
   REQUIRE(servers.standby().CatchesUpWith(servers.primary(), kPatience));
   REQUIRE(servers.standby().Promote().ok());
   servers.Sql(servers.primary(), "ALTER SYSTEM SET default_transaction_read_only = on");
-  servers.Sql(servers.primary(), "SELECT pg_reload_conf()");
+  REQUIRE(servers.primary().Reload().ok());
   // A write that meets 25006 was rolled back, so it is made on a new connection, for its caller.
   CHECK(AllWritten(*store, 2, absl::Seconds(5) * Slowness()));
   CHECK(servers.Sql(servers.standby(), "SELECT count(*) FROM user_likes WHERE user_id = 2") == "8");

@@ -73,7 +73,7 @@ TEST_CASE("after a failover a replica is read again once it follows the new prim
   servers.Sql(servers.standby(1),
               absl::StrCat("ALTER SYSTEM SET primary_conninfo = 'host=",
                            servers.standby(0).socket_directory(), " user=postgres'"));
-  servers.Sql(servers.standby(1), "SELECT pg_reload_conf()");
+  REQUIRE(servers.standby(1).Reload().ok());
   CHECK(ComesIntoUse(*store));
   REQUIRE(servers.standby(1).CatchesUpWith(servers.standby(0), kPatience));
   const auto read = Read(*store, kPost1, Consistency::kCached);

@@ -48,7 +48,7 @@ class Slow {
   void Set(const std::string& sql) const {
     const PostgresServer& standby = servers_.standby(1);
     (void)standby.Psql(standby.Url(), sql);
-    (void)standby.Psql(standby.Url(), "SELECT pg_reload_conf()");
+    (void)standby.Reload();
   }
 
   ReplicatedPostgres& servers_;

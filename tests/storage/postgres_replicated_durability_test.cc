@@ -52,13 +52,13 @@ TEST_CASE("a primary that stops waiting for its standby is left before it acknow
   const auto store = OpenTestStore(OptionsOf(servers.PrimaryUrl(), Durability::kReplicated));
   REQUIRE(Like(*store, 1, 10).ok());
   servers.Sql(servers.primary(), "ALTER SYSTEM RESET synchronous_standby_names");
-  servers.Sql(servers.primary(), "SELECT pg_reload_conf()");
+  REQUIRE(servers.primary().Reload().ok());
   CHECK(Eventually(absl::Seconds(3) * Slowness(), [&] { return !store->Health().ok(); }));
   const auto refused = Like(*store, 2, 10, absl::Seconds(2));
   CHECK(ReasonOf(refused.status()) == ErrorReason::kStoreUnavailable);
   CHECK(IsNotApplied(refused.status()));
   servers.Sql(servers.primary(), "ALTER SYSTEM SET synchronous_standby_names = '*'");
-  servers.Sql(servers.primary(), "SELECT pg_reload_conf()");
+  REQUIRE(servers.primary().Reload().ok());
   CHECK(Eventually(absl::Seconds(5) * Slowness(),
                    [&] { return Like(*store, 3, 10, absl::Seconds(1)).ok(); }));
 }

@@ -31,7 +31,7 @@ ReplicatedPostgres::ReplicatedPostgres(const Options& options) {
   if (options.synchronous) {
     Sql(*primary_,
         absl::StrCat("ALTER SYSTEM SET synchronous_standby_names = '", StandbyName(0), "'"));
-    Sql(*primary_, "SELECT pg_reload_conf()");
+    REQUIRE(primary_->Reload().ok());
   }
 }
 

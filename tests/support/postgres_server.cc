@@ -21,6 +21,7 @@
 #include "absl/time/clock.h"
 #include "tests/support/eventually.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/test_settings.h"
 
 namespace counter::testing {
 namespace {
@@ -207,6 +208,20 @@ void PostgresServer::WriteSettings() const {
   for (const auto& [name, value] : settings) absl::StrAppend(&file, name, " = ", value, "\n");
   const std::string path = data_directory() + "/postgresql.auto.conf";
   WriteFile(path, file);
+}
+
+absl::Status PostgresServer::Reload() const {
+  // Of the postmaster, which hands the signal on to its children before it starts another one.
+  const auto loaded_at = [this] { return Psql(Url(), "SELECT pg_conf_load_time()"); };
+  const absl::StatusOr<std::string> before = loaded_at();
+  if (!before.ok()) return before.status();
+  if (const auto sent = Psql(Url(), "SELECT pg_reload_conf()"); !sent.ok()) return sent.status();
+  const bool has_loaded = Eventually(absl::Seconds(20) * Slowness(), [&] {
+    const absl::StatusOr<std::string> now = loaded_at();
+    return now.ok() && *now != *before;
+  });
+  if (has_loaded) return absl::OkStatus();
+  return absl::DeadlineExceededError("the settings were not read again");
 }
 
 void PostgresServer::Set(const std::string& name, const std::string& value) {

@@ -99,6 +99,10 @@ class PostgresServer {
   bool CatchesUpWith(const PostgresServer& primary, absl::Duration patience) const;
   // Throws the data away and makes it a standby of `primary`, as StartStandby; at the same address.
   absl::Status RebuildAsStandbyOf(const PostgresServer& primary, const std::string& name);
+  // Reads the settings again, such as ALTER SYSTEM has written; when it returns they are those of
+  // every command that comes from then on, of old sessions, too. (SIGHUP alone says nothing of
+  // when.)
+  absl::Status Reload() const;
   // Sets a setting of postgresql.conf for the next start.
   void Set(const std::string& name, const std::string& value);
 

@@ -75,7 +75,7 @@ class Tier {
     primary().Kill9();
     Sql(synchronous(),
         absl::StrCat("ALTER SYSTEM SET synchronous_standby_names = '", names_[2], "'"));
-    Sql(synchronous(), "SELECT pg_reload_conf()");
+    RequireOk(synchronous().Reload());
     RequireOk(synchronous().Promote());
     std::rotate(roles_.begin(), roles_.begin() + 1, roles_.end());
     std::rotate(names_.begin(), names_.begin() + 1, names_.end());

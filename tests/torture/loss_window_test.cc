@@ -145,7 +145,7 @@ class Failover {
         absl::StrCat("ALTER SYSTEM SET primary_conninfo = 'host=127.0.0.1 port=", line_.port(),
                      " user=postgres sslmode=disable ", "gssencmode=disable application_name=",
                      ReplicatedPostgres::StandbyName(0), "'"));
-    postgres.Sql(standby(), "SELECT pg_reload_conf()");
+    REQUIRE(standby().Reload().ok());
     REQUIRE(Eventually(kPatience * Slowness(), [&] {
       return postgres.Sql(standby(),
                           absl::StrCat("SELECT count(*) FROM pg_stat_wal_receiver WHERE status = "
@@ -171,7 +171,7 @@ class Failover {
     if (scene_.replicated) {
       // So that the servers take it for one that they may read; there is nobody to write to it.
       Sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-      Sql("SELECT pg_reload_conf()");
+      REQUIRE(standby().Reload().ok());
     }
     acknowledged_ = load.Stop();
     const absl::Status promoted = standby().Promote();
