@@ -119,7 +119,7 @@ std::vector<pid_t> Family(pid_t root) {
 
 std::string FindPostgresProgram(const std::string& name) {
   for (const char* directory : {"/usr/lib/postgresql/15/bin/", "/usr/sbin/", "/usr/bin/"}) {
-    const std::string path = absl::StrCat(directory, name);
+    std::string path = absl::StrCat(directory, name);
     if (access(path.c_str(), X_OK) == 0) return path;
   }
   return "";
@@ -305,7 +305,7 @@ absl::Status PostgresServer::Restart() {
   while (absl::Now() < end) {
     // A former one's children may still hold the shared memory: then it ends at once.
     if (!process_.has_value() || !process_->Running()) {
-      const absl::Status spawned = Spawn();
+      absl::Status spawned = Spawn();
       if (!spawned.ok()) return spawned;
     }
     last = Psql(Url(), "SELECT 1").status();
